@@ -11,12 +11,12 @@ import (
 )
 
 // timesOf reads a list of NAME=DURATION, separated by commas. The names are goodbye,
-// window, confirmed, ledger, counts, settles, sweep and keptfor.
+// window, acknowledged, ledger, counts, settles, sweep and keptfor.
 func timesOf(environment func(string) string) (times, error) {
 	var t times
 	fields := map[string]*time.Duration{
 		"goodbye": &t.mesh.Goodbye, "window": &t.mesh.Window,
-		"confirmed": &t.abrelease.Confirmed, "ledger": &t.abrelease.Ledger,
+		"acknowledged": &t.abrelease.Acknowledged, "ledger": &t.abrelease.Ledger,
 		"counts": &t.abrelease.Counts, "settles": &t.abrelease.Settles,
 		"sweep": &t.abrelease.Sweep, "keptfor": &t.abrelease.KeptFor,
 	}

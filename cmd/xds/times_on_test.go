@@ -22,10 +22,10 @@ func TestTimesAreReadFromTheEnvironment(t *testing.T) {
 		"some": {"window=20s,settles=2s", times{
 			mesh: discovery.Times{Window: 20 * time.Second}, abrelease: abrelease.Times{Settles: 2 * time.Second},
 		}, false},
-		"all": {"goodbye=1s,window=2s,confirmed=3s,ledger=4s,counts=5s,settles=6s", times{
+		"all": {"goodbye=1s,window=2s,acknowledged=3s,ledger=4s,counts=5s,settles=6s", times{
 			mesh: discovery.Times{Goodbye: time.Second, Window: 2 * time.Second},
 			abrelease: abrelease.Times{
-				Confirmed: 3 * time.Second, Ledger: 4 * time.Second, Counts: 5 * time.Second, Settles: 6 * time.Second,
+				Acknowledged: 3 * time.Second, Ledger: 4 * time.Second, Counts: 5 * time.Second, Settles: 6 * time.Second,
 			},
 		}, false},
 		"no other name":     {"patience=1s", times{}, true},

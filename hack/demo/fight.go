@@ -65,8 +65,8 @@ func (s *story) fight(ctx context.Context) error {
 	}
 	s.say("=> after %.1f s and %d writes of the bot: contended, and the policy lets go", time.Since(began).Seconds(), wrote)
 	get := []string{"kubectl", "get", "baseline", baselineOf("web"), "-n", shopNamespace, "-o"}
-	if err := s.runAs(ctx, s.admin, shown(get)+" jsonpath={.status.flips…}   # those of the variable",
-		append(get, `jsonpath={range .status.flips[?(@.places[0].path=="`+botPath+`")]}{.at} `+botVariable+` by {.places[0].by}{"\n"}{end}`)); err != nil {
+	if err := s.runAs(ctx, s.admin, shown(get)+" jsonpath={.status.reversals…}   # those of the variable",
+		append(get, `jsonpath={range .status.reversals[?(@.places[0].path=="`+botPath+`")]}{.observedTime} `+botVariable+` by {.places[0].by}{"\n"}{end}`)); err != nil {
 		return err
 	}
 	return s.run(ctx, s.admin, "kubectl", "plumbline", "policy", "explain", fightPolicy, "deployment/web", "-n", shopNamespace)

@@ -67,7 +67,7 @@ func (s *story) runs(ctx context.Context, manifest string, deployments ...string
 	return nil
 }
 
-// counted waits until every proxy has confirmed the canary's share, and then counts
+// counted waits until every proxy has acknowledged the canary's share, and then counts
 // it where the answers arrive.
 func (s *story) counted(ctx context.Context, percent int) error {
 	if err := s.awaitSplit(ctx, percent); err != nil {
@@ -106,16 +106,16 @@ func (s *story) counted(ctx context.Context, percent int) error {
 
 func (s *story) awaitSplit(ctx context.Context, percent int) error {
 	want := fmt.Sprintf("stable %d / canary %d", 100-percent, percent)
-	return harness.Eventually(ctx, "every proxy confirms "+want, patience, func(ctx context.Context) (bool, string) {
+	return harness.Eventually(ctx, "every proxy acknowledges "+want, patience, func(ctx context.Context) (bool, string) {
 		var r v1alpha1.ABRelease
 		if err := s.admin.Read(ctx, &r, splitNamespace, "pay"); err != nil {
 			return false, err.Error()
 		}
-		c := r.Status.Confirmed
-		if r.Status.Split != want || c == nil || r.Status.InForce == nil {
+		c := r.Status.Acknowledged
+		if r.Status.Split != want || c == nil || r.Status.Effective == nil {
 			return false, fmt.Sprintf("%+v", r.Status)
 		}
-		return c.Knowledge == v1alpha1.ConfirmedProven && c.Sequence == r.Status.InForce.Sequence && int(c.Proxies) >= len(buyers), fmt.Sprintf("%+v", *c)
+		return c.Knowledge == v1alpha1.AcknowledgedProven && c.Sequence == r.Status.Effective.Sequence && int(c.Proxies) >= len(buyers), fmt.Sprintf("%+v", *c)
 	})
 }
 

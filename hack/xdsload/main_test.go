@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func TestTwentyProxiesGetEverythingAndConfirmEachStepFromAllServers(t *testing.T) {
+func TestTwentyProxiesGetEverythingAndAcknowledgeEachStepFromAllServers(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.json")
 	var out, errs bytes.Buffer
 	args := []string{
@@ -57,7 +57,7 @@ func TestTwentyProxiesGetEverythingAndConfirmEachStepFromAllServers(t *testing.T
 		for _, p := range r.Phases {
 			want, counted := pushes[p.Name]
 			// Those who misbehaved may still do so when the next step comes, and may then
-			// confirm it all the same.
+			// acknowledge it all the same.
 			if p.Missing > 0 && r.Server == "plumbline" || counted && p.Pushes < want || p.Sent == 0 || p.ServerCPU == 0 {
 				t.Errorf("%s: %+v, want %d pushes", r.Server, p, want)
 			}

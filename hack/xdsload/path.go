@@ -25,7 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 
-// path is the way of a change through everything: API server, watch, look, stream, confirmation.
+// path is the way of a change through everything: API server, watch, look, stream, acknowledgment.
 type path struct {
 	shape         world.Shape
 	rounds, churn int
@@ -178,7 +178,7 @@ func (p *path) muster(ctx context.Context) error {
 // phases are decisions while nothing else happens, and while pods are replaced.
 func (p *path) phases(ctx context.Context) error {
 	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "decision, to the last confirmation\tsubscribers\trounds\tp50\tp99\tmax\tmissing\tcores\treplaced")
+	fmt.Fprintln(table, "decision, to the last acknowledgment\tsubscribers\trounds\tp50\tp99\tmax\tmissing\tcores\treplaced")
 	for _, churn := range []int{0, p.churn} {
 		for _, t := range []world.Target{world.One, world.Hundred} {
 			if err := p.decisions(ctx, table, t, churn); err != nil {
@@ -228,7 +228,7 @@ func (p *path) decisions(ctx context.Context, table io.Writer, t world.Target, c
 	return nil
 }
 
-// decide, and say after what time each subscriber has confirmed. The time begins before the decision is
+// decide, and say after what time each subscriber has acknowledged. The time begins before the decision is
 // written.
 func (p *path) decide(ctx context.Context, t world.Target, expect int) ([]time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.limit)

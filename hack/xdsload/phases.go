@@ -206,7 +206,7 @@ func (t *trial) complete(ctx context.Context, p *Phase, began time.Time) error {
 	return nil
 }
 
-// steps of one kind, one after the other, each confirmed by all whom keep says yes to.
+// steps of one kind, one after the other, each acknowledged by all whom keep says yes to.
 // If there is a pace, each waits for it first.
 func (t *trial) steps(p *Phase, target world.Target, step world.Step, keep func(int) bool, pace <-chan time.Time) error {
 	expect := t.shape.Subscribers(target, keep)
@@ -235,7 +235,7 @@ func (t *trial) steps(p *Phase, target world.Target, step world.Step, keep func(
 }
 
 // reconnect is what happens after a restart of the server: it cuts all connections,
-// takes a step, and lets the proxies come back. It ends when each has confirmed that
+// takes a step, and lets the proxies come back. It ends when each has acknowledged that
 // step.
 func (t *trial) reconnect(ctx context.Context, p *Phase, forget bool) error {
 	ctx, cancel := context.WithTimeout(ctx, t.limit)
@@ -264,7 +264,7 @@ func (t *trial) reconnect(ctx context.Context, p *Phase, forget bool) error {
 	return nil
 }
 
-// misbehaving takes steps that only those confirm who do not misbehave. The others are
+// misbehaving takes steps that only those acknowledge who do not misbehave. The others are
 // replaced afterwards: what was not answered may wait for that for ever.
 func (t *trial) misbehaving(p *Phase, mode proxy.Mode) error {
 	t.fleet.Behave(mode, t.part)
@@ -278,7 +278,7 @@ func (t *trial) misbehaving(p *Phase, mode proxy.Mode) error {
 const churnPace = 200 * time.Millisecond
 
 // churning takes steps while proxies are replaced by new ones. One that is away when a
-// step is taken confirms it when it is back; one that is never seen again counts as
+// step is taken acknowledges it when it is back; one that is never seen again counts as
 // missing.
 func (t *trial) churning(ctx context.Context, p *Phase) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -30,10 +30,10 @@ type Phase struct {
 	Name   string
 	Rounds int `json:",omitempty"`
 	Took   time.Duration
-	// Pushes are confirmations, or proxies that have everything; Missing those that did
+	// Pushes are acknowledgments, or proxies that have everything; Missing those that did
 	// not come in time.
 	Pushes, Missing int
-	// Latency from a step to its confirmation.
+	// Latency from a step to its acknowledgment.
 	Latency              quantile.Summary
 	ServerCPU, ClientCPU time.Duration
 	// Sent and Received by the server, in bytes.

@@ -109,7 +109,7 @@ func TestReport_ProposesWhomTheEvidenceNames(t *testing.T) {
 			question(trustCI), Exists, []*metav1.ObjectMeta{object("shop", "web", stamped("alice"), written("helm", 48*hour, image), written("kubectl-edit", hour, replicas))},
 			summary{
 				Trusted:   []string{"ci/deployer"},
-				Drift:     []string{"web kubectl-edit [/spec/replicas] by alice (Foreign)"},
+				Drift:     []string{"web kubectl-edit [/spec/replicas] by alice (Untrusted)"},
 				Undecided: []string{"manager helm", "alice"},
 			},
 		},
@@ -130,7 +130,7 @@ func TestReport_ProposesWhomTheEvidenceNames(t *testing.T) {
 		},
 		"an object of the last day that nobody trusted created is drift as a whole": {
 			question(), Exists, []*metav1.ObjectMeta{object("shop", "new", createdAt(hour), stamped("bob"), written("kubectl-create", hour, replicas))},
-			summary{Drift: []string{"new kubectl-create [/spec/replicas] by bob (Foreign) created"}, Undecided: []string{"bob"}},
+			summary{Drift: []string{"new kubectl-create [/spec/replicas] by bob (Untrusted) created"}, Undecided: []string{"bob"}},
 		},
 		"an autoscaler may move the replicas of its targets": {
 			question(hpa("web")), Exists, []*metav1.ObjectMeta{object("shop", "web", through("scale", "kube-controller-manager", 0, replicas))},

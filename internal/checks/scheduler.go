@@ -54,7 +54,7 @@ type Guards interface {
 
 // Defaults tells which GuardDefaults are in force; *guarddefaults.Controller does.
 type Defaults interface {
-	InForce() *guarddefaults.InForce
+	Active() *guarddefaults.Active
 }
 
 // Trigger makes objects be looked at; *baseline.Trigger does.
@@ -124,7 +124,7 @@ func (c *Scheduler) round(ctx context.Context) time.Duration {
 		c.Metrics.countCheck(key, resultFailed)
 		c.Log.Info("check.unanswered", "kind", key.Kind, "namespace", key.Namespace, "name", key.Name)
 	}
-	for _, key := range agenda.choose(now, c.held(ctx, agenda.claims()), limitsOf(c.Defaults.InForce(), c.Threshold, c.MaxConcurrent)) {
+	for _, key := range agenda.choose(now, c.held(ctx, agenda.claims()), limitsOf(c.Defaults.Active(), c.Threshold, c.MaxConcurrent)) {
 		if !c.pace.AllowN(now, 1) {
 			return roundSpacing
 		}
@@ -141,7 +141,7 @@ func (c *Scheduler) round(ctx context.Context) time.Duration {
 }
 
 // limitsOf are the thresholds in force; fallback holds where no GuardDefaults say one.
-func limitsOf(f *guarddefaults.InForce, fallback resync.Percent, maxConcurrent int) limits {
+func limitsOf(f *guarddefaults.Active, fallback resync.Percent, maxConcurrent int) limits {
 	l := limits{maxConcurrent: maxConcurrent, environments: map[string]resync.Percent{}}
 	l.installation = f.Threshold("", fallback)
 	for _, name := range f.Environments() {

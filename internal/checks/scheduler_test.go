@@ -67,10 +67,10 @@ func (f *fleet) Snapshot() *guard.Snapshot {
 	return &guard.Snapshot{Resources: map[schema.GroupVersionKind]kube.Resource{deployments: {GVK: deployments, Plural: "deployments"}}}
 }
 
-// InForce implements Defaults: no bound but the maximum.
-func (f *fleet) InForce() *guarddefaults.InForce {
+// Active implements Defaults: no bound but the maximum.
+func (f *fleet) Active() *guarddefaults.Active {
 	d := v1alpha1.GuardDefaults{Spec: v1alpha1.GuardDefaultsSpec{DriftThreshold: "100%"}}
-	return guarddefaults.NewInForce([]v1alpha1.GuardDefaults{d}, nil)
+	return guarddefaults.NewActive([]v1alpha1.GuardDefaults{d}, nil)
 }
 
 // Read implements ObjectReader.
@@ -320,11 +320,11 @@ func TestTheThresholdOfTheOptionBoundsTheChecks(t *testing.T) {
 	}
 	silent := v1alpha1.GuardDefaults{Spec: v1alpha1.GuardDefaultsSpec{EnvironmentName: "prod"}}
 	want.environments["prod"] = 40
-	if diff := cmp.Diff(want, limitsOf(guarddefaults.NewInForce([]v1alpha1.GuardDefaults{silent}, sets.New("prod")), 40, 3), cmp.AllowUnexported(limits{})); diff != "" {
+	if diff := cmp.Diff(want, limitsOf(guarddefaults.NewActive([]v1alpha1.GuardDefaults{silent}, sets.New("prod")), 40, 3), cmp.AllowUnexported(limits{})); diff != "" {
 		t.Errorf("with GuardDefaults that say none (-want +got):\n%s", diff)
 	}
 	want.environments, want.installation = map[string]resync.Percent{}, 100
-	if diff := cmp.Diff(want, limitsOf((&fleet{}).InForce(), 40, 3), cmp.AllowUnexported(limits{})); diff != "" {
+	if diff := cmp.Diff(want, limitsOf((&fleet{}).Active(), 40, 3), cmp.AllowUnexported(limits{})); diff != "" {
 		t.Errorf("with GuardDefaults that say one (-want +got):\n%s", diff)
 	}
 }

@@ -122,7 +122,7 @@ func found(path, was, now, user string, age time.Duration) v1alpha1.Finding {
 	f := v1alpha1.Finding{
 		Path: path, Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftScale, Class: v1alpha1.ClassScale,
 		Before: was, After: now, FirstSeenTime: before(age),
-		Actor: v1alpha1.Actor{User: user, Class: v1alpha1.ActorForeign, Source: v1alpha1.ActorSourceWriterStamp, FieldManager: "kubectl-edit"},
+		Actor: v1alpha1.Actor{User: user, Class: v1alpha1.ActorUntrusted, Source: v1alpha1.ActorSourceWriterStamp, FieldManager: "kubectl-edit"},
 	}
 	switch {
 	case was == "":

@@ -27,7 +27,7 @@ const (
 func proxyStages() []ads.Stage {
 	return []ads.Stage{
 		stageNotConnected, proxieshttp.Blocked, ads.Refused, ads.Held, stageUnknown,
-		ads.Going, ads.OnTheWay, ads.Queued, proxieshttp.Waiting, ads.Confirmed,
+		ads.Going, ads.OnTheWay, ads.Queued, proxieshttp.Waiting, ads.Acknowledged,
 	}
 }
 
@@ -40,9 +40,9 @@ func (a *app) proxiesCommand() *cobra.Command {
 	o := &proxiesOptions{}
 	cmd := &cobra.Command{
 		Use:   "proxies [POD]",
-		Short: "Show what each proxy was sent, has confirmed, refuses and waits for",
+		Short: "Show what each proxy was sent, has acknowledged, refuses and waits for",
 		Long: `Show the proxies of injected pods, worst first: how many of its resources each has
-confirmed, which it refuses, and which are held back or on the way. With the name
+acknowledged, which it refuses, and which are held back or on the way. With the name
 of a pod, all its resources: what it has, what it should have, and why it differs.
 
 Every replica of the discovery server is asked, as ` + "`kubectl port-forward`" + ` would
@@ -157,7 +157,7 @@ type proxyReport struct {
 
 // newProxyReport sums a proxy up.
 func newProxyReport(replica string, p *proxieshttp.Proxy) proxyReport {
-	r := proxyReport{Replica: replica, Proxy: *p, Stage: ads.Confirmed}
+	r := proxyReport{Replica: replica, Proxy: *p, Stage: ads.Acknowledged}
 	for _, s := range proxyStages() {
 		if p.Stages[s] > 0 || s == proxieshttp.Blocked && p.Blocked || s == proxieshttp.Waiting && p.Waiting {
 			r.Stage = s

@@ -55,7 +55,7 @@ func (a *app) printProxies(report *proxiesReport, namespace string, o *proxiesOp
 		return err
 	}
 	columns := []column{
-		{name: "Pod"}, {name: "Stage"}, {name: "Confirmed"}, {name: "On-The-Way"}, {name: "Held"}, {name: "Refused"}, {name: "Connected"},
+		{name: "Pod"}, {name: "Stage"}, {name: "Acknowledged"}, {name: "On-The-Way"}, {name: "Held"}, {name: "Refused"}, {name: "Connected"},
 		{name: "Queued", wide: true}, {name: "Going", wide: true}, {name: "Replica", wide: true}, {name: "Envoy", wide: true}, {name: "Token-Until", wide: true}, {name: "Node", wide: true}, {name: "Service-Account", wide: true},
 	}
 	if o.allNamespaces {
@@ -80,9 +80,9 @@ func (a *app) proxyRow(p *proxyReport) []any {
 	for _, n := range p.Stages {
 		total += n
 	}
-	confirmed, count := fmt.Sprintf("%d/%d", p.Stages[ads.Confirmed], total), func(s ads.Stage) string { return fmt.Sprint(p.Stages[s]) }
+	acknowledged, count := fmt.Sprintf("%d/%d", p.Stages[ads.Acknowledged], total), func(s ads.Stage) string { return fmt.Sprint(p.Stages[s]) }
 	if absent(p.Stage) || p.Blocked || p.Waiting {
-		confirmed, count = "<unknown>", func(ads.Stage) string { return "" }
+		acknowledged, count = "<unknown>", func(ads.Stage) string { return "" }
 	}
 	connected, token := "", ""
 	if !p.ConnectedSince.IsZero() {
@@ -92,7 +92,7 @@ func (a *app) proxyRow(p *proxyReport) []any {
 		token = timestamp(metav1.NewTime(p.TokenExpires))
 	}
 	return []any{
-		p.Pod, string(p.Stage), confirmed, count(ads.OnTheWay), count(ads.Held), count(ads.Refused), connected,
+		p.Pod, string(p.Stage), acknowledged, count(ads.OnTheWay), count(ads.Held), count(ads.Refused), connected,
 		count(ads.Queued), count(ads.Going), p.Replica, p.Envoy, token, p.Node, p.ServiceAccount,
 	}
 }

@@ -134,10 +134,10 @@ func atStage(kind ads.Type, name string, stage ads.Stage, why string) ads.State 
 func meshOf() discovery {
 	slow := connected("shop", "slow-0")
 	slow.Blocked = true
-	fine := atStage(ads.Cluster, "shop/web|80|", ads.Confirmed, "")
+	fine := atStage(ads.Cluster, "shop/web|80|", ads.Acknowledged, "")
 	return discovery{
 		replicas: map[string]*replica{
-			"xds-a": {proxies: []serve.Connected{connected("bank", "pay-0", fine), connected("shop", "front-0", fine, atStage(ads.Route, "shop/cart|80", ads.Held, "endpoints of [shop/cart|80|] are not confirmed"))}},
+			"xds-a": {proxies: []serve.Connected{connected("bank", "pay-0", fine), connected("shop", "front-0", fine, atStage(ads.Route, "shop/cart|80", ads.Held, "endpoints of [shop/cart|80|] are not acknowledged"))}},
 			"xds-b": {proxies: []serve.Connected{connected("shop", "front-1", fine, atStage(ads.Route, "shop/web|80", ads.Refused, "no such matcher")), slow}},
 		},
 		pods: []client.Object{
@@ -153,7 +153,7 @@ func TestProxies_ListsThoseOfAllReplicasWorstFirst(t *testing.T) {
 		want string
 	}{
 		"of a namespace": {[]string{"proxies"}, `
-POD       STAGE          CONFIRMED   ON-THE-WAY   HELD   REFUSED   CONNECTED
+POD       STAGE          ACKNOWLEDGED   ON-THE-WAY   HELD   REFUSED   CONNECTED
 lost-0    NotConnected   <unknown>                                 
 slow-0    Blocked        <unknown>                                 60m
 front-1   Refused        1/2         0            0      1         60m
@@ -166,7 +166,7 @@ shop   lost-0    NotConnected   <unknown>                                       
 shop   slow-0    Blocked        <unknown>               60m           xds-b   1.40.0   2026-03-01T12:01:00Z   shop/slow-0    front
 shop   front-1   Refused        1/2         0   0   1   60m   0   0   xds-b   1.40.0   2026-03-01T12:01:00Z   shop/front-1   front
 shop   front-0   Held           1/2         0   1   0   60m   0   0   xds-a   1.40.0   2026-03-01T12:01:00Z   shop/front-0   front
-bank   pay-0     Confirmed      1/1         0   0   0   60m   0   0   xds-a   1.40.0   2026-03-01T12:01:00Z   bank/pay-0     front
+bank   pay-0     Acknowledged      1/1         0   0   0   60m   0   0   xds-a   1.40.0   2026-03-01T12:01:00Z   bank/pay-0     front
 `},
 		"in a stage": {[]string{"proxies", "-A", "--stage", "held", "--no-headers"}, `
 shop   front-0   Held   1/2   0   1   0   60m
@@ -210,7 +210,7 @@ Connected: 2026-03-01T11:00:00Z (60m ago)
 Token: until 2026-03-01T12:01:00Z
 
 TYPE NAME STAGE HAS WANTS SINCE WHY
-Cluster shop/web|80| Confirmed 1.aa 2.bb 90s
+Cluster shop/web|80| Acknowledged 1.aa 2.bb 90s
 Route shop/web|80 Refused 1.aa 2.bb 90s no such matcher`
 	if diff := cmp.Diff(answer{0, want, ""}, answer{got.Code, squeezed(got.Stdout), got.Stderr}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -293,7 +293,7 @@ func TestProxies_RefusesWhatMakesNoSense(t *testing.T) {
 	}{
 		"two pods":                      {[]string{"a", "b"}, "name one pod at most"},
 		"a pod of all namespaces":       {[]string{"a", "-A"}, "a resource cannot be retrieved by name across all namespaces"},
-		"an unknown stage":              {[]string{"--stage=Stuck"}, `invalid --stage "Stuck", want one of NotConnected, Blocked, Refused, Held, Unknown, Going, OnTheWay, Queued, Waiting, Confirmed`},
+		"an unknown stage":              {[]string{"--stage=Stuck"}, `invalid --stage "Stuck", want one of NotConnected, Blocked, Refused, Held, Unknown, Going, OnTheWay, Queued, Waiting, Acknowledged`},
 		"a strange service":             {[]string{"--service=a/b/c"}, `invalid --service "a/b/c", want [namespace/]name`},
 		"half a service":                {[]string{"--service=a/"}, `invalid --service "a/", want [namespace/]name`},
 		"a service of one that is away": {[]string{"--service=a", "--stage=NotConnected"}, "--service and --stage NotConnected exclude each other"},

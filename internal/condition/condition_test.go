@@ -38,7 +38,7 @@ func TestEachVerbLeavesWhatKstatusExpects(t *testing.T) {
 		want map[string]metav1.ConditionStatus
 	}{
 		"ready clears what was abnormal": {
-			verb: func(s Set) { s.Ready("InForce", "") },
+			verb: func(s Set) { s.Ready("Active", "") },
 			want: map[string]metav1.ConditionStatus{v1alpha1.ConditionReady: metav1.ConditionTrue},
 		},
 		"not ready does not look like work under way": {

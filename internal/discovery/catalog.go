@@ -30,7 +30,7 @@ type Catalog struct {
 	// meanwhile does not wait for the translation.
 	looking sync.Mutex
 	doubt   Doubt
-	// gone are names that are no longer there, and since when: what was confirmed of
+	// gone are names that are no longer there, and since when: what was acknowledged of
 	// them is forgotten when no proxy can ask for it any more.
 	gone map[ads.Key]time.Time
 	// pending are services that were built anew since the last look that was believed; nil for
@@ -281,7 +281,7 @@ func (e *entry) looksLike(was *entry) bool {
 		(len(was.service.Hosts) > 0) == (len(e.service.Hosts) > 0)
 }
 
-// remembered is how long it is known what was confirmed of a name that is gone: longer
+// remembered is how long it is known what was acknowledged of a name that is gone: longer
 // than a proxy keeps a cluster that a route may name.
 const remembered = time.Minute
 
@@ -305,7 +305,7 @@ func (c *Catalog) note(changed []types.NamespacedName, next services, edge []*ad
 	}
 }
 
-// forget what was confirmed of names that are gone for long enough.
+// forget what was acknowledged of names that are gone for long enough.
 func (c *Catalog) forget(now time.Time) {
 	var old []ads.Key
 	for k, since := range c.gone {

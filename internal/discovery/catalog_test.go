@@ -115,7 +115,7 @@ func TestAGroupLivesAsLongAsItsStreams(t *testing.T) {
 	}
 }
 
-func TestWhatWasConfirmedIsForgottenAMinuteAfterItsEnd(t *testing.T) {
+func TestWhatWasAcknowledgedIsForgottenAMinuteAfterItsEnd(t *testing.T) {
 	proofs := serve.NewProofs()
 	c := NewCatalog(proofs)
 	web := serviceOf("shop", "web", "10.1.0.1:8080", 1)

@@ -68,7 +68,7 @@ func (c *census) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(c.connected, prometheus.GaugeValue, float64(connected))
 }
 
-// injectedField is that of an index: each release that is not confirmed asks for
+// injectedField is that of an index: each release that is not acknowledged asks for
 // injected pods once a second, and most pods of a cluster may be others.
 const injectedField = "injected"
 

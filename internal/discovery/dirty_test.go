@@ -205,8 +205,8 @@ func (w *told) release(meta metav1.ObjectMeta, service func() string) *v1alpha1.
 			return &v1alpha1.VariationWorkload{Kind: "Deployment", Name: name}
 		}
 		weight := rapid.Int32Range(0, 10_000).Draw(w.t, "weight")
-		r.Status.InForce = &v1alpha1.SplitInForce{
-			Sequence: int64(w.step), ServiceName: service(), Generation: 1, Salt: "s", Key: v1alpha1.SplitKey{Type: v1alpha1.SplitKeyPerRequest}, Variations: []v1alpha1.VariationInForce{
+		r.Status.Effective = &v1alpha1.EffectiveSplit{
+			Sequence: int64(w.step), ServiceName: service(), Generation: 1, Salt: "s", Key: v1alpha1.SplitKey{Type: v1alpha1.SplitKeyPerRequest}, Variations: []v1alpha1.EffectiveVariation{
 				{Name: "stable", Workload: workload("stable"), Weight: new(10_000 - weight), Reserved: new(int32(0))},
 				{Name: "canary", Workload: workload("canary"), Weight: new(weight), Reserved: new(int32(10_000))},
 			},

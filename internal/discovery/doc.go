@@ -19,7 +19,7 @@
 // address of a Service, an explicit one those on loopback that its annotation names,
 // and a gateway one for all hosts. A gateway is known by its service account.
 //
-// What is divided, and how, says status.inForce of ABReleases, and what is kept from
+// What is divided, and how, says status.effective of ABReleases, and what is kept from
 // requests the quarantine of Baselines; where these kinds are not installed, Services
 // are served without. Sequences that outlive a release are read from a ConfigMap. Who
 // decides about releases looks through a [Window].

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 )
@@ -21,9 +21,9 @@ const (
 	explained    = 100
 )
 
-// explainer finds out why proxies of this replica have not confirmed what is newest.
+// explainer finds out why proxies of this replica have not acknowledged what is newest.
 type explainer struct {
-	index   *confirmed.Index
+	index   *acknowledged.Index
 	catalog *Catalog
 	server  *serve.Server
 }
@@ -80,7 +80,7 @@ func whyNot(s ads.State) string {
 		return "is not sent " + s.Wants.String() + " yet: " + s.Why
 	case ads.Queued:
 		return "is not sent " + s.Wants.String() + " yet: " + s.Why
-	case ads.Refused, ads.OnTheWay, ads.Going, ads.Confirmed:
+	case ads.Refused, ads.OnTheWay, ads.Going, ads.Acknowledged:
 	}
 	return ""
 }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 )
 
 // fitness says why a pod is not expected to answer: its node or itself is not Ready. A
@@ -60,7 +60,7 @@ func podReady(pod *corev1.Pod) bool {
 
 // around counts the pods of a namespace that run, those of them that have a proxy, and
 // those whose proxy is among the wanted ones.
-func around(pods []corev1.Pod, scope func(*corev1.Pod) (Scope, bool), wanted []confirmed.Wanted) (p traffic.Population) {
+func around(pods []corev1.Pod, scope func(*corev1.Pod) (Scope, bool), wanted []acknowledged.Wanted) (p traffic.Population) {
 	routing := make(map[string]bool, len(wanted))
 	for _, w := range wanted {
 		routing[w.UID] = true

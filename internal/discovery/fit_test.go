@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 )
 
 // Finding H4: a DaemonSet's pod on a dead node held a release for ever.
@@ -61,7 +61,7 @@ func TestPodsOfANamespaceAreCountedByWhatTheirProxiesDo(t *testing.T) {
 		pod("bare"), pod("idle", inject), pod("routes", inject), pod("ends", inject, ending),
 		pod("starts", inject, func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }),
 	}
-	wanted := []confirmed.Wanted{{Proxy: confirmed.Proxy{UID: "routes"}}, {Proxy: confirmed.Proxy{UID: "elsewhere"}}, {Proxy: confirmed.Proxy{UID: "starts"}}}
+	wanted := []acknowledged.Wanted{{Proxy: acknowledged.Proxy{UID: "routes"}}, {Proxy: acknowledged.Proxy{UID: "elsewhere"}}, {Proxy: acknowledged.Proxy{UID: "starts"}}}
 	scopes := NewDirectory(nil, &cluster{}, nil, nil).scopes()
 	if diff := cmp.Diff(traffic.Population{Pods: 3, Proxied: 2, Routing: 1}, around(pods, scopes, wanted)); diff != "" {
 		t.Error(diff)

@@ -18,7 +18,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/peers"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
@@ -26,13 +26,13 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals/receive"
 )
 
-// ground is what routers know: the mesh, what proxies have confirmed here and at the
+// ground is what routers know: the mesh, what proxies have acknowledged here and at the
 // other replicas, and what they have counted.
 type ground struct {
 	from      *sources
 	directory *Directory
 	catalog   *Catalog
-	index     *confirmed.Index
+	index     *acknowledged.Index
 	counts    *receive.Server
 	others    *following
 	changed   changed
@@ -166,8 +166,8 @@ func (r *remembering) NamespaceAnnotation(namespace, annotation string) string {
 	return value
 }
 
-// replicas are all of them, with what they know of those who have to confirm something.
-func (g *ground) replicas(wanted []confirmed.Wanted) ([]confirmed.Replica, error) {
+// replicas are all of them, with what they know of those who have to acknowledge something.
+func (g *ground) replicas(wanted []acknowledged.Wanted) ([]acknowledged.Replica, error) {
 	mirrors, known := g.others.all()
 	if !known {
 		return nil, errNotLeading
@@ -176,10 +176,10 @@ func (g *ground) replicas(wanted []confirmed.Wanted) ([]confirmed.Replica, error
 	for _, w := range wanted {
 		uids = append(uids, w.UID)
 	}
-	all := []confirmed.Replica{{Name: g.others.Name, Heard: true, Records: g.index.Records(uids, routes)}}
+	all := []acknowledged.Replica{{Name: g.others.Name, Heard: true, Records: g.index.Records(uids, routes)}}
 	now := g.clock.Now()
 	for name, mirror := range mirrors {
-		all = append(all, confirmed.Replica{Name: name, Heard: mirror.Heard(now), Records: mirror.Records(uids, routes)})
+		all = append(all, acknowledged.Replica{Name: name, Heard: mirror.Heard(now), Records: mirror.Records(uids, routes)})
 	}
 	return all, nil
 }

@@ -47,7 +47,7 @@ func elsewhere(p *corev1.Pod) {
 
 func inForce(sequence int64) *v1alpha1.ABRelease {
 	r := releaseOf("first", "web")
-	r.Status.InForce = &v1alpha1.SplitInForce{Sequence: sequence, ServiceName: "web"}
+	r.Status.Effective = &v1alpha1.EffectiveSplit{Sequence: sequence, ServiceName: "web"}
 	return r
 }
 

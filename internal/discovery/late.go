@@ -36,7 +36,7 @@ const (
 )
 
 // lateEvents make an Event on a Service of which a route was sent before its endpoints
-// were confirmed.
+// were acknowledged.
 type lateEvents struct {
 	recorder events.EventRecorder
 	// service finds one; nil when it is not there.
@@ -61,7 +61,7 @@ func (l *lateEvents) late(p identity.Proxy, route string) {
 		return
 	}
 	if service := l.service(namespace, name); service != nil {
-		note := fmt.Sprintf("the proxy of pod %s/%s was sent route %s before it had confirmed the endpoints of all variations; until it has them requests may fail. "+
+		note := fmt.Sprintf("the proxy of pod %s/%s was sent route %s before it had acknowledged the endpoints of all variations; until it has them requests may fail. "+
 			"kubectl plumbline proxies shows what it has; other proxies are not told of for ten minutes.", p.Namespace, p.Pod, route)
 		l.recorder.Eventf(service, nil, corev1.EventTypeWarning, "RouteLate", "Serve", "%s", diff.TruncateText(diff.Printable(note), maxNote))
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 )
@@ -65,7 +65,7 @@ func (g *ground) parts() (parts map[string]part, unheard []string, known bool) {
 }
 
 // read the cells of a service after a cursor.
-func read(service types.NamespacedName, applied []confirmed.Applied, parts map[string]part, since traffic.Cursor) traffic.Measurement {
+func read(service types.NamespacedName, applied []acknowledged.Applied, parts map[string]part, since traffic.Cursor) traffic.Measurement {
 	m := traffic.Measurement{Next: traffic.Cursor{}}
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		position := since[name]
@@ -96,11 +96,11 @@ func read(service types.NamespacedName, applied []confirmed.Applied, parts map[s
 	return m
 }
 
-func cellOf(part string, at traffic.Position, c *signals.Cell, applied []confirmed.Applied) traffic.Cell {
+func cellOf(part string, at traffic.Position, c *signals.Cell, applied []acknowledged.Applied) traffic.Cell {
 	over, failed := c.Counts.Outcomes()
 	sequence := c.Stratum.Sequence
 	if c.Stratum.Shared {
-		sequence = confirmed.Within(applied, sequence)
+		sequence = acknowledged.Within(applied, sequence)
 	}
 	return traffic.Cell{
 		Part: part, Position: at, Variation: c.Variation, Port: c.Port, Start: c.Start, From: c.From, To: c.To, Sequence: sequence,
@@ -109,16 +109,16 @@ func cellOf(part string, at traffic.Position, c *signals.Cell, applied []confirm
 	}
 }
 
-// stratumOf is what a proxy of this replica has confirmed of the route of a slot: its own one, or
+// stratumOf is what a proxy of this replica has acknowledged of the route of a slot: its own one, or
 // that of gateways.
 func (s *service) stratumOf(podUID string, of signals.Slot) signals.Stratum {
-	if v, has := s.told.index.Confirmed(podUID, envoyxds.RouteName(of.Namespace, of.Service, of.Port)); has {
+	if v, has := s.told.index.Acknowledged(podUID, envoyxds.RouteName(of.Namespace, of.Service, of.Port)); has {
 		return signals.Stratum{Sequence: v.Sequence}
 	}
 	routes, _ := s.catalog.Edge()
 	var lowest ads.Version
 	for _, name := range routes {
-		v, has := s.told.index.Confirmed(podUID, name)
+		v, has := s.told.index.Acknowledged(podUID, name)
 		if has && (lowest.Sequence == 0 || v.Sequence < lowest.Sequence) {
 			lowest = v
 		}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 )
 
@@ -35,7 +35,7 @@ func TestAServiceIsMeasuredFromWhereSomebodyHasRead(t *testing.T) {
 	a.add(1, 2, "other", signals.Stratum{Sequence: 9}, 10)
 	a.add(1, 3, "web", signals.Stratum{Sequence: 45, Shared: true}, 20)
 	b.add(5, 1, "web", signals.Stratum{Sequence: 12, Shared: true}, 30)
-	applied := []confirmed.Applied{{Sequence: 7, At: begin, Shared: 40}}
+	applied := []acknowledged.Applied{{Sequence: 7, At: begin, Shared: 40}}
 	parts := map[string]part{"a": a, "b": b}
 	service := types.NamespacedName{Namespace: "shop", Name: "web"}
 

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 )
@@ -20,12 +20,12 @@ import (
 // observer counts what the server tells, and logs what somebody has to see. It
 // implements serve.Observer.
 type observer struct {
-	index                               *confirmed.Index
+	index                               *acknowledged.Index
 	log                                 logr.Logger
 	streams                             prometheus.Gauge
 	refused, limited, tokens            *prometheus.CounterVec
 	responses, bytes, rejected, stalled *prometheus.CounterVec
-	confirmed                           *prometheus.CounterVec
+	acknowledged                        *prometheus.CounterVec
 	late, withheld, misreads            prometheus.Counter
 	// latest is told of a route that is late; may be nil.
 	latest func(p identity.Proxy, route string)
@@ -36,21 +36,21 @@ func newObserver(registry prometheus.Registerer, log logr.Logger) (*observer, er
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "plumbline_xds_" + name, Help: help}, labels)
 	}
 	o := &observer{
-		index: confirmed.NewIndex(), log: log,
-		streams:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "plumbline_xds_streams", Help: "Streams that are open."}),
-		refused:   counter("streams_refused_total", "Streams that were not admitted, or ended for what the proxy sent, by the gRPC code that it got.", "code"),
-		limited:   counter("streams_limited_total", "Streams that ended at a bound of one pod: streams at once, requests per second, names of one stream that are not there (names), or those of all streams of the pod (pod_names).", "bound"),
-		tokens:    counter("tokens_refused_total", "Tokens that did not prove a proxy, by reason.", "reason"),
-		responses: counter("responses_total", "Responses sent, by type of resource.", "type"),
-		bytes:     counter("response_bytes_total", "Bytes of the resources sent, by type.", "type"),
-		confirmed: counter("confirmed_total", "Resources that a proxy has confirmed, by type.", "type"),
-		rejected:  counter("rejected_total", "Resources that a proxy has refused, by type.", "type"),
-		stalled:   counter("stalled_total", "Responses without an answer for too long, by type.", "type"),
-		late:      prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_late_routes_total", Help: "Routes sent although the proxy had not confirmed all of their endpoints."}),
-		withheld:  prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_withheld_clusters_total", Help: "Clusters taken away from a proxy that confirmed none any more because of them."}),
-		misreads:  prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_scope_problems_total", Help: "What the annotations of a proxy's pod ask for and it cannot have, counted when a stream begins."}),
+		index: acknowledged.NewIndex(), log: log,
+		streams:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "plumbline_xds_streams", Help: "Streams that are open."}),
+		refused:      counter("streams_refused_total", "Streams that were not admitted, or ended for what the proxy sent, by the gRPC code that it got.", "code"),
+		limited:      counter("streams_limited_total", "Streams that ended at a bound of one pod: streams at once, requests per second, names of one stream that are not there (names), or those of all streams of the pod (pod_names).", "bound"),
+		tokens:       counter("tokens_refused_total", "Tokens that did not prove a proxy, by reason.", "reason"),
+		responses:    counter("responses_total", "Responses sent, by type of resource.", "type"),
+		bytes:        counter("response_bytes_total", "Bytes of the resources sent, by type.", "type"),
+		acknowledged: counter("acknowledged_total", "Resources that a proxy has acknowledged, by type.", "type"),
+		rejected:     counter("rejected_total", "Resources that a proxy has refused, by type.", "type"),
+		stalled:      counter("stalled_total", "Responses without an answer for too long, by type.", "type"),
+		late:         prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_late_routes_total", Help: "Routes sent although the proxy had not acknowledged all of their endpoints."}),
+		withheld:     prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_withheld_envoy_clusters_total", Help: "Clusters taken away from a proxy that acknowledged none any more because of them."}),
+		misreads:     prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_scope_problems_total", Help: "What the annotations of a proxy's pod ask for and it cannot have, counted when a stream begins."}),
 	}
-	for _, c := range []prometheus.Collector{o.misreads, o.streams, o.refused, o.limited, o.tokens, o.responses, o.bytes, o.confirmed, o.rejected, o.stalled, o.late, o.withheld} {
+	for _, c := range []prometheus.Collector{o.misreads, o.streams, o.refused, o.limited, o.tokens, o.responses, o.bytes, o.acknowledged, o.rejected, o.stalled, o.late, o.withheld} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics of the discovery server: %w", err)
 		}
@@ -64,8 +64,8 @@ func (o *observer) Opened(p identity.Proxy) {
 	o.index.Opened(voterOf(p), time.Now())
 }
 
-func voterOf(p identity.Proxy) confirmed.Proxy {
-	return confirmed.Proxy{UID: p.PodUID, Namespace: p.Namespace, Pod: p.Pod}
+func voterOf(p identity.Proxy) acknowledged.Proxy {
+	return acknowledged.Proxy{UID: p.PodUID, Namespace: p.Namespace, Pod: p.Pod}
 }
 
 // Closed implements serve.Observer.
@@ -114,14 +114,14 @@ func (o *observer) Happened(p identity.Proxy, e ads.Effect) {
 	switch x := e.(type) {
 	case ads.Acked:
 		for _, r := range x.Resources {
-			o.confirmed.WithLabelValues(r.Type.String()).Inc()
+			o.acknowledged.WithLabelValues(r.Type.String()).Inc()
 		}
 	case ads.Rejected:
 		o.rejected.WithLabelValues(x.Resource.Type.String()).Inc()
 		log.Info("a proxy refuses a resource", "type", x.Resource.Type.String(), "name", x.Resource.Name, "version", x.Resource.Version.String(), "message", x.Message)
 	case ads.Late:
 		o.late.Inc()
-		log.Info("a route went before its endpoints were confirmed", "name", x.Route.Name)
+		log.Info("a route went before its endpoints were acknowledged", "name", x.Route.Name)
 		if o.latest != nil {
 			o.latest(p, x.Route.Name)
 		}
@@ -129,7 +129,7 @@ func (o *observer) Happened(p identity.Proxy, e ads.Effect) {
 		log.V(1).Info("a proxy has a route of a later decision than there is", "route", x.Route, "has", x.Version.String())
 	case ads.Withheld:
 		o.withheld.Inc()
-		log.Info("a cluster kept a proxy from confirming any other", "name", x.Cluster.Name)
+		log.Info("a cluster kept a proxy from acknowledging any other", "name", x.Cluster.Name)
 	case ads.Stalled:
 		o.stalled.WithLabelValues(x.Type.String()).Inc()
 		log.Info("a proxy does not answer", "type", x.Type.String())

@@ -13,28 +13,28 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 )
 
-// peerMetrics count what replicas know of each other, and who has not confirmed what.
+// peerMetrics count what replicas know of each other, and who has not acknowledged what.
 type peerMetrics struct {
-	refused     *prometheus.CounterVec
-	unconfirmed prometheus.Gauge
+	refused        *prometheus.CounterVec
+	unacknowledged prometheus.Gauge
 
 	mu       sync.Mutex
-	releases map[types.NamespacedName]int // unconfirmed proxies of each
+	releases map[types.NamespacedName]int // unacknowledged proxies of each
 }
 
 func newPeerMetrics(registry prometheus.Registerer, others *following) (*peerMetrics, error) {
 	m := &peerMetrics{
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_xds_peers_refused_total",
-			Help: "Tokens of those who asked what proxies have confirmed here and may not know, by reason.",
+			Help: "Tokens of those who asked what proxies have acknowledged here and may not know, by reason.",
 		}, []string{"reason"}),
-		unconfirmed: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "plumbline_xds_unconfirmed_proxies",
-			Help: "Proxies that have not confirmed what is in force, over all releases, when each was last looked at; told by the replica that leads.",
+		unacknowledged: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "plumbline_xds_unacknowledged_proxies",
+			Help: "Proxies that have not acknowledged what is in force, over all releases, when each was last looked at; told by the replica that leads.",
 		}),
 		releases: map[types.NamespacedName]int{},
 	}
-	for _, c := range []prometheus.Collector{m.refused, m.unconfirmed, peerStates{others}} {
+	for _, c := range []prometheus.Collector{m.refused, m.unacknowledged, peerStates{others}} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics of replicas: %w", err)
 		}
@@ -44,10 +44,10 @@ func newPeerMetrics(registry prometheus.Registerer, others *following) (*peerMet
 
 func (m *peerMetrics) refuse(why identity.Reason) { m.refused.WithLabelValues(string(why)).Inc() }
 
-func (m *peerMetrics) unconfirmedProxies(release types.NamespacedName, seen traffic.Observation) {
+func (m *peerMetrics) unacknowledgedProxies(release types.NamespacedName, seen traffic.Observation) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.releases[release] = seen.Wanted - seen.Confirmed
+	m.releases[release] = seen.Wanted - seen.Acknowledged
 	m.sum()
 }
 
@@ -64,7 +64,7 @@ func (m *peerMetrics) sum() {
 	for _, n := range m.releases {
 		all += n
 	}
-	m.unconfirmed.Set(float64(all))
+	m.unacknowledged.Set(float64(all))
 }
 
 // peerStates counts the other replicas when somebody asks. It implements
@@ -72,7 +72,7 @@ func (m *peerMetrics) sum() {
 type peerStates struct{ others *following }
 
 var peersDesc = prometheus.NewDesc("plumbline_xds_peers",
-	"Other replicas by what is known of them: heard, or unheard, whose proxies count as unconfirmed. Both are 0 unless this replica leads.", []string{"state"}, nil)
+	"Other replicas by what is known of them: heard, or unheard, whose proxies count as unacknowledged. Both are 0 unless this replica leads.", []string{"state"}, nil)
 
 // Describe implements prometheus.Collector.
 func (peerStates) Describe(ch chan<- *prometheus.Desc) { ch <- peersDesc }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
@@ -116,7 +116,7 @@ const history = 64
 //
 // What a split is, all replicas read in the status of the release, and that it is gone in
 // the API, so nothing is sent from here: to apply it makes this replica look at once, and
-// says what it is that the proxies have to confirm.
+// says what it is that the proxies have to acknowledge.
 type Envoy struct {
 	of      *Routers
 	release types.NamespacedName
@@ -126,7 +126,7 @@ type Envoy struct {
 	// applied are the last decisions, in ascending order, about the release with this
 	// uid: one that is made anew under its name begins anew, if need be for another
 	// Service.
-	applied []confirmed.Applied
+	applied []acknowledged.Applied
 	uid     types.UID
 	// ahead is since when proxies have a later decision than there is; zero while none has.
 	ahead time.Time
@@ -181,7 +181,7 @@ func (e *Envoy) Apply(ctx context.Context, split traffic.Split) error {
 		return nil
 	}
 	e.shares = slices.Clone(split.Shares)
-	e.applied = append(e.applied, confirmed.Applied{Sequence: sequence, At: on.clock.Now()})
+	e.applied = append(e.applied, acknowledged.Applied{Sequence: sequence, At: on.clock.Now()})
 	e.applied = e.applied[max(0, len(e.applied)-history):]
 	on.changed(AtOnce, dirty{services: servicesOf(&r)})
 	return nil
@@ -214,29 +214,29 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
-	question := confirmed.Question{
+	question := acknowledged.Question{
 		Now: on.clock.Now(), Applied: applied, Wanted: wanted, Replicas: replicas, Since: on.began, OldConnections: on.times.OldConnections, Silence: on.times.Silence,
 		Newest: on.catalog.Versions(types.NamespacedName{Namespace: service.Namespace, Name: service.Name}),
 	}
 	if r.Status.ManagementStartTime != nil {
 		question.ManagedSince = r.Status.ManagementStartTime.Time
 	}
-	seen := confirmed.Judge(question)
+	seen := acknowledged.Judge(question)
 	seen.Around = around(neighbors, on.directory.scopes(), wanted)
 	seen.Ahead = e.lastingly(seen.Ahead, on.clock.Now())
 	seen.Arms = on.arms(service, shares, applied[len(applied)-1].At)
-	on.told.unconfirmedProxies(e.release, seen)
+	on.told.unacknowledgedProxies(e.release, seen)
 	return seen, nil
 }
 
-// wanted are the proxies that have to confirm a release of a service.
-func (g *ground) wanted(ctx context.Context, service ir.Service, r *v1alpha1.ABRelease) ([]confirmed.Wanted, error) {
+// wanted are the proxies that have to acknowledge a release of a service.
+func (g *ground) wanted(ctx context.Context, service ir.Service, r *v1alpha1.ABRelease) ([]acknowledged.Wanted, error) {
 	pods, err := g.from.injectedPods(ctx)
 	if err != nil {
 		return nil, err
 	}
 	routes, _ := g.catalog.Edge()
-	v := voters{service, g.directory.scopes(), routes, g.from.fitness(ctx), release.PolicyOf(r.Spec.Confirmation).Same}
+	v := voters{service, g.directory.scopes(), routes, g.from.fitness(ctx), release.PolicyOf(r.Spec.Acknowledgment).Same}
 	return v.wanted(pods), nil
 }
 
@@ -263,7 +263,7 @@ func (e *Envoy) lastingly(ahead uint64, now time.Time) uint64 {
 
 // since is what was applied. Once a decision is among what this replica publishes, so
 // is it in the routes of gateways from their present sequence on.
-func (e *Envoy) since(published, shared uint64) (traffic.Shares, []confirmed.Applied) {
+func (e *Envoy) since(published, shared uint64) (traffic.Shares, []acknowledged.Applied) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i := range e.applied {
@@ -275,7 +275,7 @@ func (e *Envoy) since(published, shared uint64) (traffic.Shares, []confirmed.App
 }
 
 // routesOf all of them, each once.
-func routesOf(wanted []confirmed.Wanted) []string {
+func routesOf(wanted []acknowledged.Wanted) []string {
 	var routes []string
 	for _, w := range wanted {
 		for _, r := range w.Routes {

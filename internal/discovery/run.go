@@ -53,7 +53,7 @@ type Setup struct {
 	// be nil.
 	Serving func(*serve.Server)
 	// Replicas says how this is one of several; Routers know what proxies of all of them
-	// have confirmed, and may be nil.
+	// have acknowledged, and may be nil.
 	Replicas Replicas
 	Routers  *Routers
 	// Times are those of production unless a test sets them.
@@ -128,7 +128,7 @@ func (s *service) openCounts() error {
 	if err != nil {
 		return err
 	}
-	s.counts = receive.New(receive.Config{Confirmed: s.stratumOf}, counting{s.directory}, counted, s.Clock.Now)
+	s.counts = receive.New(receive.Config{Acknowledged: s.stratumOf}, counting{s.directory}, counted, s.Clock.Now)
 	s.port = tlsport.NewMetrics("plumbline_xds")
 	if err := s.Registry.Register(s.port); err != nil {
 		return fmt.Errorf("registering the metrics of the port: %w", err)

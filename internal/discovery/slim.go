@@ -133,7 +133,7 @@ func slimBaseline(object any) (any, error) {
 	return slim, nil
 }
 
-// slimRelease keeps of an ABRelease what is in force of it, and who has to confirm that.
+// slimRelease keeps of an ABRelease what is in force of it, and who has to acknowledge that.
 func slimRelease(object any) (any, error) {
 	r, is := object.(*v1alpha1.ABRelease)
 	if !is {
@@ -142,8 +142,8 @@ func slimRelease(object any) (any, error) {
 	slim := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: r.Namespace, Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion, CreationTimestamp: r.CreationTimestamp,
 	}}
-	slim.Spec.ServiceName, slim.Spec.Confirmation = r.Spec.ServiceName, r.Spec.Confirmation
-	slim.Status.InForce, slim.Status.ManagementStartTime = r.Status.InForce, r.Status.ManagementStartTime
+	slim.Spec.ServiceName, slim.Spec.Acknowledgment = r.Spec.ServiceName, r.Spec.Acknowledgment
+	slim.Status.Effective, slim.Status.ManagementStartTime = r.Status.Effective, r.Status.ManagementStartTime
 	return slim, nil
 }
 

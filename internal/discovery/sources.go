@@ -223,8 +223,8 @@ func serviceOfSlice(object client.Object) []string {
 }
 
 func serviceOfRelease(object client.Object) []string {
-	if r, is := object.(*v1alpha1.ABRelease); is && r.Status.InForce != nil {
-		return []string{r.Status.InForce.ServiceName}
+	if r, is := object.(*v1alpha1.ABRelease); is && r.Status.Effective != nil {
+		return []string{r.Status.Effective.ServiceName}
 	}
 	return nil
 }

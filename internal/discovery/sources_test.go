@@ -25,7 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/peers"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
@@ -94,7 +94,7 @@ func TestAServiceWhoseAddressAnotherHasIsNoProspect(t *testing.T) {
 	}
 	divided := &v1alpha1.ABRelease{ObjectMeta: at("bank", "old", -20)}
 	divided.Spec.ServiceName = "old"
-	divided.Status.InForce = &v1alpha1.SplitInForce{Sequence: 1, ServiceName: "old", Generation: 1, Salt: "s", Key: v1alpha1.SplitKey{Type: v1alpha1.SplitKeyPerRequest}, Variations: []v1alpha1.VariationInForce{
+	divided.Status.Effective = &v1alpha1.EffectiveSplit{Sequence: 1, ServiceName: "old", Generation: 1, Salt: "s", Key: v1alpha1.SplitKey{Type: v1alpha1.SplitKeyPerRequest}, Variations: []v1alpha1.EffectiveVariation{
 		{Name: "stable", Workload: &v1alpha1.VariationWorkload{Kind: "Deployment", Name: "a"}, Weight: new(int32(9_000)), Reserved: new(int32(0))},
 		{Name: "canary", Workload: &v1alpha1.VariationWorkload{Kind: "Deployment", Name: "b"}, Weight: new(int32(1_000)), Reserved: new(int32(10_000))},
 	}}
@@ -186,7 +186,7 @@ func TestTheStreamsOfAPodEndWhenAnotherHasItsName(t *testing.T) {
 }
 
 // What a proxy depends on is read when its stream begins, and was as old as that: for up to
-// half an hour it was not sent what a split waited for it to confirm.
+// half an hour it was not sent what a split waited for it to acknowledge.
 func TestTheStreamsOfAPodEndWhenItDependsOnSomethingElse(t *testing.T) {
 	pod := func(name string, annotations ...string) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: at("shop", name, 0)}
@@ -251,7 +251,7 @@ func grounded(t *testing.T, releases ...client.Object) (*Routers, *ground) {
 	}
 	on := &ground{
 		from: from, others: others, times: Times{}.withDefaults(), told: told, clock: from.clock, changed: func(Haste, dirty) {}, catalog: NewCatalog(serve.NewProofs()),
-		counts: receive.New(receive.Config{}, nil, nil, from.clock.Now), directory: NewDirectory(nil, from, nil, nil), index: confirmed.NewIndex(),
+		counts: receive.New(receive.Config{}, nil, nil, from.clock.Now), directory: NewDirectory(nil, from, nil, nil), index: acknowledged.NewIndex(),
 	}
 	routers := NewRouters()
 	routers.open(on)
@@ -330,23 +330,23 @@ func TestARouterOfAReleaseThatIsGoneIsForgotten(t *testing.T) {
 	routers, on := grounded(t, r)
 	name := client.ObjectKeyFromObject(r)
 	routers.Router(name)
-	on.told.unconfirmedProxies(name, traffic.Observation{Wanted: 3, Confirmed: 1})
+	on.told.unacknowledgedProxies(name, traffic.Observation{Wanted: 3, Acknowledged: 1})
 	routers.sweep()
-	if len(routers.routes) != 1 || testutil.ToFloat64(on.told.unconfirmed) != 2 {
-		t.Fatalf("%d routers, %v unconfirmed, want what there is", len(routers.routes), testutil.ToFloat64(on.told.unconfirmed))
+	if len(routers.routes) != 1 || testutil.ToFloat64(on.told.unacknowledged) != 2 {
+		t.Fatalf("%d routers, %v unacknowledged, want what there is", len(routers.routes), testutil.ToFloat64(on.told.unacknowledged))
 	}
 	if err := on.from.live.(client.Client).Delete(t.Context(), r); err != nil { //nolint:forcetypeassert // it is the fake one
 		t.Fatal(err)
 	}
 	routers.sweep()
-	if len(routers.routes) != 0 || testutil.ToFloat64(on.told.unconfirmed) != 0 {
-		t.Errorf("%d routers and %v unconfirmed proxies of what is gone", len(routers.routes), testutil.ToFloat64(on.told.unconfirmed))
+	if len(routers.routes) != 0 || testutil.ToFloat64(on.told.unacknowledged) != 0 {
+		t.Errorf("%d routers and %v unacknowledged proxies of what is gone", len(routers.routes), testutil.ToFloat64(on.told.unacknowledged))
 	}
 }
 
 // A variation that somebody tells of for the first time, or a replica that was just
 // started, was compared with what others had counted in a minute; and as the window
-// seemed short, a split was contradicted by what was counted before it was confirmed.
+// seemed short, a split was contradicted by what was counted before it was acknowledged.
 func TestAllVariationsAreCountedSinceTheSameTime(t *testing.T) {
 	_, on := grounded(t)
 	web := ir.Service{Namespace: "shop", Name: "web"}

@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 )
 
 // Times are how long the discovery server waits. One that is zero is as in production.
@@ -26,6 +26,6 @@ type Times struct {
 func (t Times) withDefaults() Times {
 	return Times{
 		Goodbye: cmp.Or(t.Goodbye, 5*time.Second), Window: cmp.Or(t.Window, time.Minute),
-		OldConnections: cmp.Or(t.OldConnections, 10*time.Minute), Silence: cmp.Or(t.Silence, confirmed.Silence),
+		OldConnections: cmp.Or(t.OldConnections, 10*time.Minute), Silence: cmp.Or(t.Silence, acknowledged.Silence),
 	}
 }

@@ -6,13 +6,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
-// voters are the proxies that have to confirm what is decided about a service: those
+// voters are the proxies that have to acknowledge what is decided about a service: those
 // of injected pods that depend on it, and of gateways if it has hosts.
 type voters struct {
 	service ir.Service
@@ -27,10 +27,10 @@ type voters struct {
 }
 
 // wanted of pods. One that is about to end, or has ended,
-// need not confirm anything: it gets no requests any more that it would pass on. One
+// need not acknowledge anything: it gets no requests any more that it would pass on. One
 // that does not run yet is starting; its proxy may be connected already, since
 // sidecars are started first.
-func (v voters) wanted(pods []corev1.Pod) (wanted []confirmed.Wanted) {
+func (v voters) wanted(pods []corev1.Pod) (wanted []acknowledged.Wanted) {
 	own := v.routes(nil)
 	for i := range pods {
 		pod := &pods[i]
@@ -38,8 +38,8 @@ func (v voters) wanted(pods []corev1.Pod) (wanted []confirmed.Wanted) {
 		if !is || over(pod) || pod.DeletionTimestamp != nil {
 			continue
 		}
-		w := confirmed.Wanted{
-			Proxy: confirmed.Proxy{UID: string(pod.UID), Namespace: pod.Namespace, Pod: pod.Name},
+		w := acknowledged.Wanted{
+			Proxy: acknowledged.Proxy{UID: string(pod.UID), Namespace: pod.Namespace, Pod: pod.Name},
 			Since: pod.CreationTimestamp.Time, Starting: pod.Status.Phase == corev1.PodPending,
 		}
 		switch s.face {

@@ -219,7 +219,7 @@ func (s *sources) onReleases(changed changed) toolscache.ResourceEventHandler {
 		},
 		UpdateFunc: func(before, after any) {
 			was, is := before.(*v1alpha1.ABRelease), after.(*v1alpha1.ABRelease) //nolint:forcetypeassert // informers keep one type
-			if was.UID != is.UID || !reflect.DeepEqual(was.Status.InForce, is.Status.InForce) {
+			if was.UID != is.UID || !reflect.DeepEqual(was.Status.Effective, is.Status.Effective) {
 				tell(is, true, was.UID != is.UID, united(servicesOf(was), servicesOf(is)))
 			}
 		},

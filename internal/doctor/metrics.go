@@ -15,10 +15,10 @@ type Metrics map[string]float64
 const (
 	metricExpiry  = "plumbline_certificate_expiry_timestamp_seconds"
 	metricReviews = "plumbline_admission_reviews_total"
-	metricRedisUp = "plumbline_details_redis_up"
-	metricWritten = "plumbline_details_written_total"
-	metricDropped = "plumbline_details_dropped_total"
-	metricDepth   = "plumbline_details_queue_depth"
+	metricRedisUp = "plumbline_admission_records_redis_up"
+	metricWritten = "plumbline_admission_records_written_total"
+	metricDropped = "plumbline_admission_records_dropped_total"
+	metricDepth   = "plumbline_admission_records_queue_depth"
 	metricBuild   = "plumbline_build_info"
 	metricPrefix  = "plumbline_"
 )

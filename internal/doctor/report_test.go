@@ -159,18 +159,18 @@ func TestSatisfy_MakesLabelsThatAreSelected(t *testing.T) {
 }
 
 func TestParseMetrics_ReadsOurs(t *testing.T) {
-	text := `# HELP plumbline_details_written_total Records that Redis took.
-# TYPE plumbline_details_written_total counter
-plumbline_details_written_total 12
-plumbline_details_dropped_total{reason="queue_full"} 1
-plumbline_details_dropped_total{reason="redis {or} not"} 2.5
+	text := `# HELP plumbline_admission_records_written_total Records that Redis took.
+# TYPE plumbline_admission_records_written_total counter
+plumbline_admission_records_written_total 12
+plumbline_admission_records_dropped_total{reason="queue_full"} 1
+plumbline_admission_records_dropped_total{reason="redis {or} not"} 2.5
 plumbline_certificate_expiry_timestamp_seconds 1.7e+09 1700000000000
 plumbline_broken{a="b"
 plumbline_empty{}
 plumbline_nan x
 go_goroutines 7
 `
-	want := Metrics{"plumbline_details_written_total": 12, "plumbline_details_dropped_total": 3.5, "plumbline_certificate_expiry_timestamp_seconds": 1.7e9}
+	want := Metrics{"plumbline_admission_records_written_total": 12, "plumbline_admission_records_dropped_total": 3.5, "plumbline_certificate_expiry_timestamp_seconds": 1.7e9}
 	if diff := cmp.Diff(want, ParseMetrics(text)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

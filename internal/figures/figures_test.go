@@ -104,9 +104,9 @@ func TestFleet(t *testing.T) {
 	retired.Status.RetirementTime = &metav1.Time{Time: noon}
 	released.Status.State = v1alpha1.StateNotGuarded
 	fleet := &Fleet{Active: always, Clock: clocktesting.NewFakePassiveClock(noon), Baselines: cached{items: []v1alpha1.Baseline{
-		drifting(v1alpha1.SeverityHigh, time.Hour, v1alpha1.ActorForeign), contended, retired, released,
-		drifting(v1alpha1.SeverityLow, 2*time.Hour, v1alpha1.ActorForeign), {},
-		drifting(v1alpha1.SeverityInfo, -time.Second, v1alpha1.ActorForeign), // another clock is ahead
+		drifting(v1alpha1.SeverityHigh, time.Hour, v1alpha1.ActorUntrusted), contended, retired, released,
+		drifting(v1alpha1.SeverityLow, 2*time.Hour, v1alpha1.ActorUntrusted), {},
+		drifting(v1alpha1.SeverityInfo, -time.Second, v1alpha1.ActorUntrusted), // another clock is ahead
 	}}}
 	want := `plumbline_drift_contended_objects 1
 plumbline_drift_open_age_seconds{severity="Critical"} 0

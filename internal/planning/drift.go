@@ -166,7 +166,7 @@ func attributed(status *v1alpha1.BaselineStatus) bool {
 	for i := range status.Findings {
 		a := &status.Findings[i].Actor
 		switch a.Class {
-		case v1alpha1.ActorForeign, v1alpha1.ActorExpected, v1alpha1.ActorSystem:
+		case v1alpha1.ActorUntrusted, v1alpha1.ActorExpected, v1alpha1.ActorSystem:
 			if a.User == "" {
 				return false
 			}

@@ -53,7 +53,7 @@ type World struct {
 	Plans        []v1alpha1.RemediationPlan
 	Environments []v1alpha1.Environment
 	Guards       *guard.Snapshot
-	Defaults     *guarddefaults.InForce
+	Defaults     *guarddefaults.Active
 
 	owners environment.Assignment
 	states map[specguard.GuardRef]guardState

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package proxieshttp shows the proxies of a discovery server: what each was sent,
-// what it has confirmed, what it waits for and why.
+// what it has acknowledged, what it waits for and why.
 //
 //	GET /proxies                     one entry for each proxy, page by page
 //	GET /proxies/{namespace}/{pod}   all resources of the proxy of a pod

@@ -52,7 +52,7 @@ type Resource struct {
 	Type  string    `json:"type"`
 	Name  string    `json:"name"`
 	Stage ads.Stage `json:"stage"`
-	// Has is the version that the proxy has confirmed, Sent what is on the way, Wants
+	// Has is the version that the proxy has acknowledged, Sent what is on the way, Wants
 	// what it should have; empty is that there is none.
 	Has   string `json:"has,omitempty"`
 	Sent  string `json:"sent,omitempty"`

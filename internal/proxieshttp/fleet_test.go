@@ -87,8 +87,8 @@ func shop() *fleet {
 	blocked.Blocked, waiting.Waiting = true, true
 	waiting.Node, waiting.Version = "", [3]uint64{}
 	return &fleet{members: []member{
-		proxy("bank", "pay-0", state(ads.Cluster, "bank/pay|80|", ads.Confirmed), state(ads.Listener, "10.0.0.1:80", ads.Confirmed)),
-		proxy("shop", "front-0", state(ads.Cluster, "shop/web|80|", ads.Confirmed), refused, state(ads.Endpoints, "shop/cart|80|", ads.OnTheWay)),
+		proxy("bank", "pay-0", state(ads.Cluster, "bank/pay|80|", ads.Acknowledged), state(ads.Listener, "10.0.0.1:80", ads.Acknowledged)),
+		proxy("shop", "front-0", state(ads.Cluster, "shop/web|80|", ads.Acknowledged), refused, state(ads.Endpoints, "shop/cart|80|", ads.OnTheWay)),
 		blocked, waiting,
 	}}
 }
@@ -97,7 +97,7 @@ func shop() *fleet {
 func many(n int) *fleet {
 	f := &fleet{}
 	for i := range n {
-		m := proxy("shop", fmt.Sprintf("web-%05d", i), state(ads.Cluster, "shop/web|80|", ads.Confirmed))
+		m := proxy("shop", fmt.Sprintf("web-%05d", i), state(ads.Cluster, "shop/web|80|", ads.Acknowledged))
 		if i%1000 == 0 {
 			m.resources = append(m.resources, state(ads.Route, "shop/web|80", ads.Held))
 		}

@@ -66,9 +66,9 @@ func TestAProxyIsShownWithItsResources(t *testing.T) {
 	since := began
 	want := []proxieshttp.Proxy{{
 		Namespace: "shop", Pod: "front-0", PodUID: "uid-front-0", ServiceAccount: "front", Node: "shop/front-0", Envoy: "1.40.0", ConnectedSince: began, TokenExpires: ended,
-		Stages: map[ads.Stage]int{ads.Confirmed: 1, ads.Refused: 1},
+		Stages: map[ads.Stage]int{ads.Acknowledged: 1, ads.Refused: 1},
 		Resources: []proxieshttp.Resource{
-			{Type: "Cluster", Name: "shop/web|80|", Stage: ads.Confirmed, Has: "2.h", Wants: "2.h", Since: &since},
+			{Type: "Cluster", Name: "shop/web|80|", Stage: ads.Acknowledged, Has: "2.h", Wants: "2.h", Since: &since},
 			{Type: "Route", Name: "shop/web|80", Stage: ads.Refused, Wants: "2.h", Why: "no <b>such</b> match", Since: &since},
 		},
 	}}
@@ -86,7 +86,7 @@ func TestAProxyIsShownWithItsResources(t *testing.T) {
 
 func TestWhatCannotBeAskedIsSaid(t *testing.T) {
 	for query, want := range map[string]string{
-		"?stage=Stuck":        `stage: "Stuck" is none of [Blocked Waiting Refused Held Going OnTheWay Queued Confirmed]`,
+		"?stage=Stuck":        `stage: "Stuck" is none of [Blocked Waiting Refused Held Going OnTheWay Queued Acknowledged]`,
 		"?limit=0":            `limit: "0" is not a number from 1 to 1000`,
 		"?limit=1001":         `limit: "1001" is not a number from 1 to 1000`,
 		"?limit=many":         `limit: "many" is not a number from 1 to 1000`,

@@ -15,7 +15,7 @@
 //  4. put the number back, and wait until the object is in sync
 //
 // The self-test is the only writer. Its moves to and fro must not look like a
-// fight, which is three flips at one place within ten minutes: so each round
+// fight, which is three reversals at one place within ten minutes: so each round
 // takes the next of three fields ([knobs]), and the clock says which ([SlotAt]),
 // so that a restart cannot repeat one too early.
 package selftest

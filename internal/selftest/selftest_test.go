@@ -30,10 +30,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const me = "system:serviceaccount:plumbline-system:plumbline-selftest"
 
-// fightWindow and fightFlips are those of the fight detector in pkg/specguard.
+// fightWindow and fightReversals are those of the fight detector in pkg/specguard.
 const (
-	fightWindow = 10 * time.Minute
-	fightFlips  = 3
+	fightWindow    = 10 * time.Minute
+	fightReversals = 3
 )
 
 // However often it is restarted, and whatever the period, the self-test never moves
@@ -42,18 +42,18 @@ func TestNoScheduleLooksLikeAFight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		period := time.Duration(rapid.Int64Range(int64(MinPeriod), int64(2*time.Hour)).Draw(t, "period"))
 		now := time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "begin"), 0)
-		flips := map[string][]time.Time{}
+		reversals := map[string][]time.Time{}
 		for range 20 {
 			// A restart happens at any time; then the next slot is asked for anew.
 			now = now.Add(time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(period)).Draw(t, "restart")))
 			slot := SlotAt(now, period)
 			now = slot.Begin
-			flips[slot.knob.name] = append(flips[slot.knob.name], slot.Begin, slot.Begin.Add(period/2)) // there and back, late
+			reversals[slot.knob.name] = append(reversals[slot.knob.name], slot.Begin, slot.Begin.Add(period/2)) // there and back, late
 		}
-		for name, at := range flips {
-			for i := fightFlips - 1; i < len(at); i++ {
-				if at[i].Sub(at[i-fightFlips+1]) < fightWindow {
-					t.Fatalf("%s is moved %d times from %s to %s (period %s)", name, fightFlips, at[i-fightFlips+1], at[i], period)
+		for name, at := range reversals {
+			for i := fightReversals - 1; i < len(at); i++ {
+				if at[i].Sub(at[i-fightReversals+1]) < fightWindow {
+					t.Fatalf("%s is moved %d times from %s to %s (period %s)", name, fightReversals, at[i-fightReversals+1], at[i], period)
 				}
 			}
 		}

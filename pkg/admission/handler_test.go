@@ -63,7 +63,7 @@ func allow(*Review) Answer { return Answer{Verdict: verdictAllow} }
 
 func TestAnAnswerTravels(t *testing.T) {
 	s := serve(func(*Review) Answer {
-		return Answer{Verdict: "warn", Class: v1alpha1.ActorForeign, Patch: []byte(`[]`), Warnings: []string{"w"}, Audit: map[string]string{"b": "2", "a": "1"}}
+		return Answer{Verdict: "warn", Class: v1alpha1.ActorUntrusted, Patch: []byte(`[]`), Warnings: []string{"w"}, Audit: map[string]string{"b": "2", "a": "1"}}
 	}, 1)
 	body := envelope(t, create(alice, deployment(t)))
 	w := s.post(bytes.NewReader(body), jsonType+"; charset=utf-8")
@@ -78,7 +78,7 @@ func TestAnAnswerTravels(t *testing.T) {
 	if again := s.post(bytes.NewReader(body), jsonType); !bytes.Equal(w.Body.Bytes(), again.Body.Bytes()) {
 		t.Error("the same review got other bytes")
 	}
-	if n := testutil.ToFloat64(s.metrics.reviews.WithLabelValues("test", "create", "warn", "foreign")); n != 2 {
+	if n := testutil.ToFloat64(s.metrics.reviews.WithLabelValues("test", "create", "warn", "untrusted")); n != 2 {
 		t.Errorf("counted %v reviews", n)
 	}
 	problems, err := testutil.CollectAndLint(s.metrics)

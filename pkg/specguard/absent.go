@@ -114,7 +114,7 @@ func (s *step) missing(actor v1alpha1.Actor) {
 		s.st.FindingsTotal, s.st.Masks, s.st.pending = 1, nil, nil
 		if s.before.FindingsTotal == 0 {
 			s.st.FirstSeen = s.in.Now
-			s.flip([]FlipPlace{{By: labelOf(actor), Class: actor.Class}})
+			s.reversal([]ReversalPlace{{By: labelOf(actor), Class: actor.Class}})
 		}
 		s.event(EventWarning, ReasonMissing, "deleted by %s", nameOf(actor))
 	}

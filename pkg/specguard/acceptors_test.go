@@ -105,7 +105,7 @@ func TestOnlyThoseWhomAClusterSpecGuardNamesAccept(t *testing.T) {
 			if !strings.Contains(report, "effect: clear accept") {
 				t.Errorf("the request is left lying there: %s", report)
 			}
-			refused := strings.Contains(report, "Warning AcceptRefused: "+tc.request.RequestedBy+" may not accept: ClusterSpecGuard/platform lets only these accept: ")
+			refused := strings.Contains(report, "Warning AcceptanceRefused: "+tc.request.RequestedBy+" may not accept: ClusterSpecGuard/platform lets only these accept: ")
 			if refused == tc.accepted {
 				t.Errorf("refused with a reason: %t, want %t: %s", refused, !tc.accepted, report)
 			}

@@ -28,11 +28,11 @@ const (
 // reductions make a status smaller, the least needed parts first. Findings that are
 // left out stay counted. State keeps each part that only the status leaves out.
 var reductions = []func(*v1alpha1.BaselineStatus){
-	func(s *v1alpha1.BaselineStatus) { keepFlipPlaces(s, 4) },
-	func(s *v1alpha1.BaselineStatus) { keepFlipPlaces(s, 1) },
+	func(s *v1alpha1.BaselineStatus) { keepReversalPlaces(s, 4) },
+	func(s *v1alpha1.BaselineStatus) { keepReversalPlaces(s, 1) },
 	func(s *v1alpha1.BaselineStatus) { keepValues(s, 8) },
 	func(s *v1alpha1.BaselineStatus) { keepValues(s, 0) },
-	func(s *v1alpha1.BaselineStatus) { s.Flips = nil },
+	func(s *v1alpha1.BaselineStatus) { s.Reversals = nil },
 	func(s *v1alpha1.BaselineStatus) { keepFindings(s, 32) },
 	func(s *v1alpha1.BaselineStatus) { keepFindings(s, 16) },
 	func(s *v1alpha1.BaselineStatus) { keepFindings(s, 8) },
@@ -59,7 +59,7 @@ func BoundStatus(status *v1alpha1.BaselineStatus) bool {
 // bound that no object moves.
 func MinimizeStatus(status *v1alpha1.BaselineStatus) {
 	status.State = v1alpha1.StateUnknown
-	status.Masks, status.Flips = nil, nil
+	status.Masks, status.Reversals = nil, nil
 	cutMessages(status)
 	keepFindings(status, 1)
 	keepValues(status, 0)
@@ -75,9 +75,9 @@ func MinimizeStatus(status *v1alpha1.BaselineStatus) {
 	}
 }
 
-func keepFlipPlaces(s *v1alpha1.BaselineStatus, most int) {
-	for i := range s.Flips {
-		s.Flips[i].Places = s.Flips[i].Places[:min(len(s.Flips[i].Places), most)]
+func keepReversalPlaces(s *v1alpha1.BaselineStatus, most int) {
+	for i := range s.Reversals {
+		s.Reversals[i].Places = s.Reversals[i].Places[:min(len(s.Reversals[i].Places), most)]
 	}
 }
 

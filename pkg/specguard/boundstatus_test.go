@@ -135,12 +135,12 @@ func fullStatus(text string, counts uint32) v1alpha1.BaselineStatus {
 		s.Findings = append(s.Findings, v1alpha1.Finding{Path: of(1024), Before: of(maxValue), After: of(maxValue), Actor: actor})
 		s.FindingsTotal = int32(i + 1)
 	}
-	for i := range count(8, maxFlips) {
-		flip := v1alpha1.Flip{}
-		for range maxFlipPlaces {
-			flip.Places = append(flip.Places, v1alpha1.FlipPlace{Path: of(1024), By: of(maxIdentityBytes)})
+	for i := range count(8, maxReversals) {
+		reversal := v1alpha1.Reversal{}
+		for range maxReversalPlaces {
+			reversal.Places = append(reversal.Places, v1alpha1.ReversalPlace{Path: of(1024), By: of(maxIdentityBytes)})
 		}
-		s.Flips = append(s.Flips, flip)
+		s.Reversals = append(s.Reversals, reversal)
 		s.Contention.With = append(s.Contention.With, of(maxIdentityBytes))
 		s.Contention.Places = append(s.Contention.Places, v1alpha1.Place{Path: of(1000) + strconv.Itoa(i)})
 	}

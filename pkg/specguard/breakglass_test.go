@@ -96,7 +96,7 @@ func TestAReasonIsRecorded(t *testing.T) {
 				for _, e := range r.Effects {
 					if event, ok := e.(Event); ok && event.Reason == ReasonBreakGlass {
 						events++
-						if event.Message != "alice (foreign) went past a guard that denies: incident 7" {
+						if event.Message != "alice (untrusted) went past a guard that denies: incident 7" {
 							t.Errorf("event: %s", event.Message)
 						}
 					}

@@ -28,7 +28,7 @@ func (s *step) conclude(hash canon.Hash) {
 		s.st.Drift = v1alpha1.StateUnknown
 	}
 	s.tellDrift(wasDrifting, drifts)
-	s.countFlip(wasDrifting, drifts)
+	s.countReversal(wasDrifting, drifts)
 	s.settleFight()
 	s.st.CheckedAt = s.in.Now
 	s.observe(hash)

@@ -61,25 +61,25 @@ type EventReason string
 
 // The reasons.
 const (
-	ReasonAuthorized       EventReason = "Authorized"
-	ReasonImported         EventReason = "Imported"
-	ReasonAccepted         EventReason = "Accepted"
-	ReasonAcceptOutdated   EventReason = "AcceptOutdated"
-	ReasonAcceptRefused    EventReason = "AcceptRefused"
-	ReasonWithheld         EventReason = "Withheld"
+	ReasonAuthorized       EventReason = "ChangeAuthorized"
+	ReasonImported         EventReason = "BaselineImported"
+	ReasonAccepted         EventReason = "DriftAccepted"
+	ReasonAcceptOutdated   EventReason = "AcceptanceOutdated"
+	ReasonAcceptRefused    EventReason = "AcceptanceRefused"
+	ReasonWithheld         EventReason = "AuthorizationWithheld"
 	ReasonDriftDetected    EventReason = "DriftDetected"
 	ReasonDriftResolved    EventReason = "DriftResolved"
-	ReasonAttributed       EventReason = "Attributed"
+	ReasonAttributed       EventReason = "DriftAttributed"
 	ReasonObjectUnexpected EventReason = "ObjectUnexpected"
-	ReasonReplaced         EventReason = "Replaced"
-	ReasonMissing          EventReason = "Missing"
-	ReasonRetired          EventReason = "Retired"
-	ReasonContended        EventReason = "Contended"
+	ReasonReplaced         EventReason = "ObjectReplaced"
+	ReasonMissing          EventReason = "ObjectMissing"
+	ReasonRetired          EventReason = "BaselineRetired"
+	ReasonContended        EventReason = "ContentionDetected"
 	ReasonContentionEnded  EventReason = "ContentionEnded"
 	ReasonBenignChange     EventReason = "BenignChange"
-	ReasonUnreadable       EventReason = "Unreadable"
+	ReasonUnreadable       EventReason = "ObjectUnreadable"
 	// ReasonServerDefault is told once for each kind and path.
-	ReasonServerDefault EventReason = "ServerDefault"
+	ReasonServerDefault EventReason = "ServerDefaultAuthorized"
 	ReasonBodyTooLarge  EventReason = "BodyTooLarge"
 )
 

@@ -15,34 +15,34 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
-// The fight detector: so many flips at one place within the window are writers
+// The fight detector: so many reversals at one place within the window are writers
 // who keep undoing each other. It ends when the window passes without one.
 const (
-	fightFlips    = 3
-	fightWindow   = 10 * time.Minute
-	maxFighters   = 8
-	maxFlipPlaces = 16 // of one flip, the worst findings first
+	fightReversals    = 3
+	fightWindow       = 10 * time.Minute
+	maxFighters       = 8
+	maxReversalPlaces = 16 // of one reversal, the worst findings first
 )
 
-// flip notes one change to and fro, at all the places that it made.
-func (s *step) flip(places []FlipPlace) {
+// reversal notes one change to and fro, at all the places that it made.
+func (s *step) reversal(places []ReversalPlace) {
 	if len(places) == 0 {
 		return
 	}
-	var distinct []FlipPlace // a write can both end drift and go back to an earlier value
+	var distinct []ReversalPlace // a write can both end drift and go back to an earlier value
 	for _, place := range places {
-		if len(distinct) < maxFlipPlaces && !slices.ContainsFunc(distinct, place.samePlace) {
+		if len(distinct) < maxReversalPlaces && !slices.ContainsFunc(distinct, place.samePlace) {
 			distinct = append(distinct, place)
 		}
 	}
-	s.st.Flips = append(s.st.Flips, Flip{At: s.in.Now, Places: distinct})
-	s.st.Flips = s.st.Flips[max(0, len(s.st.Flips)-maxFlips):]
+	s.st.Reversals = append(s.st.Reversals, Reversal{At: s.in.Now, Places: distinct})
+	s.st.Reversals = s.st.Reversals[max(0, len(s.st.Reversals)-maxReversals):]
 }
 
-// countFlip counts a write that made the object drift or put it back, or that
+// countReversal counts a write that made the object drift or put it back, or that
 // took some path back to an earlier value: once, whatever it touched. What is
 // only explained, accepted or ruled differently by now is no write.
-func (s *step) countFlip(wasDrifting, drifts bool) {
+func (s *step) countReversal(wasDrifting, drifts bool) {
 	back := s.followTrail()
 	wrote := s.before.Observed.UID != "" && s.before.Observed.FullHash != string(s.full)
 	switch {
@@ -51,19 +51,19 @@ func (s *step) countFlip(wasDrifting, drifts bool) {
 	case wrote && wasDrifting && !drifts:
 		back = append(s.crossed(s.before.Findings), back...)
 	}
-	s.flip(back)
+	s.reversal(back)
 }
 
 // crossed are the places at which this write made findings come or go.
-func (s *step) crossed(findings []v1alpha1.Finding) []FlipPlace {
-	var places []FlipPlace
+func (s *step) crossed(findings []v1alpha1.Finding) []ReversalPlace {
+	var places []ReversalPlace
 	for i := range findings {
 		path, err := canon.ParsePath(findings[i].Path)
 		switch {
 		case err != nil:
 		case path.IsRoot():
 			if s.maker != nil {
-				places = append(places, FlipPlace{By: labelOf(*s.maker), Class: s.maker.Class})
+				places = append(places, ReversalPlace{By: labelOf(*s.maker), Class: s.maker.Class})
 			}
 		default:
 			places = append(places, s.crossedAt(path)...)
@@ -74,8 +74,8 @@ func (s *step) crossed(findings []v1alpha1.Finding) []FlipPlace {
 
 // crossedAt are the changes of this write at one finding. A value that was put
 // back across a gap is no difference any more and so not among the changes.
-func (s *step) crossedAt(path canon.Path) []FlipPlace {
-	var places []FlipPlace
+func (s *step) crossedAt(path canon.Path) []ReversalPlace {
+	var places []ReversalPlace
 	explained := false
 	for i := range s.written {
 		j := &s.written[i]
@@ -92,13 +92,13 @@ func (s *step) crossedAt(path canon.Path) []FlipPlace {
 		return places
 	}
 	by, class := s.restorer(path)
-	return []FlipPlace{{Path: path, By: by, Class: class}}
+	return []ReversalPlace{{Path: path, By: by, Class: class}}
 }
 
 // placeOf is where a change was made, and by whom. An expected writer is not
 // named: his value is masked, which is what his rule is for.
-func placeOf(j *writtenChange) FlipPlace {
-	p := FlipPlace{Path: j.Path, Order: j.Reordered()}
+func placeOf(j *writtenChange) ReversalPlace {
+	p := ReversalPlace{Path: j.Path, Order: j.Reordered()}
 	if j.mask == "" {
 		p.By, p.Class = labelOf(j.actor), j.actor.Class
 	}
@@ -141,22 +141,22 @@ func (s *step) lastRecorded(path canon.Path) Identity {
 	return last
 }
 
-// renameFlip gives the last flip of a place the author that a late record names,
+// renameReversal gives the last reversal of a place the author that a late record names,
 // where it was an unknown writer's.
-func (s *step) renameFlip(to FlipPlace) {
+func (s *step) renameReversal(to ReversalPlace) {
 	f := s.previous(to.Path.String())
 	if f == nil {
 		return
 	}
-	for i := range slices.Backward(s.st.Flips) {
-		at := slices.IndexFunc(s.st.Flips[i].Places, to.samePlace)
+	for i := range slices.Backward(s.st.Reversals) {
+		at := slices.IndexFunc(s.st.Reversals[i].Places, to.samePlace)
 		if at < 0 {
 			continue
 		}
-		if places := s.st.Flips[i].Places; places[at].By == labelOf(f.Actor) {
+		if places := s.st.Reversals[i].Places; places[at].By == labelOf(f.Actor) {
 			places = slices.Clone(places) // the state that came in has them too
 			places[at] = to
-			s.st.Flips[i].Places = places
+			s.st.Reversals[i].Places = places
 		}
 		return
 	}
@@ -165,8 +165,8 @@ func (s *step) renameFlip(to FlipPlace) {
 // followTrail finds the paths that go back to the value they had before somebody
 // else changed them, whether or not they are drift: two trusted writers can fight
 // as well. An autoscaler that moves to and fro alone does not.
-func (s *step) followTrail() []FlipPlace {
-	var back []FlipPlace
+func (s *step) followTrail() []ReversalPlace {
+	var back []ReversalPlace
 	for i := range s.written {
 		j := &s.written[i]
 		if j.late {
@@ -187,11 +187,11 @@ func (s *step) followTrail() []FlipPlace {
 	return back
 }
 
-// settleFight begins or ends contention by the flips within the window.
+// settleFight begins or ends contention by the reversals within the window.
 func (s *step) settleFight() {
-	recent := slices.DeleteFunc(slices.Clone(s.st.Flips), func(f Flip) bool { return s.in.Now.Sub(f.At) >= fightWindow })
+	recent := slices.DeleteFunc(slices.Clone(s.st.Reversals), func(f Reversal) bool { return s.in.Now.Sub(f.At) >= fightWindow })
 	for _, place := range foughtOver(recent) {
-		if len(s.st.contested) < maxFlipPlaces && !slices.ContainsFunc(s.st.contested, place.samePlace) {
+		if len(s.st.contested) < maxReversalPlaces && !slices.ContainsFunc(s.st.contested, place.samePlace) {
 			s.st.contested = append(s.st.contested, place)
 		}
 	}
@@ -214,22 +214,22 @@ func (s *step) settleFight() {
 	s.effects = append(s.effects, Recheck{After: fightWindow - s.in.Now.Sub(at[len(at)-1])})
 }
 
-// foughtOver are the places that enough flips have in common: each of them at
+// foughtOver are the places that enough reversals have in common: each of them at
 // that very place, or at one that holds it.
-func foughtOver(flips []Flip) []FlipPlace {
-	var fought []FlipPlace
-	for i := range flips {
-		for _, place := range flips[i].Places {
+func foughtOver(reversals []Reversal) []ReversalPlace {
+	var fought []ReversalPlace
+	for i := range reversals {
+		for _, place := range reversals[i].Places {
 			if slices.ContainsFunc(fought, place.samePlace) {
 				continue
 			}
 			count := 0
-			for k := range flips {
-				if slices.ContainsFunc(flips[k].Places, func(o FlipPlace) bool { return o.holds(place) }) {
+			for k := range reversals {
+				if slices.ContainsFunc(reversals[k].Places, func(o ReversalPlace) bool { return o.holds(place) }) {
 					count++
 				}
 			}
-			if count >= fightFlips {
+			if count >= fightReversals {
 				fought = append(fought, place)
 			}
 		}
@@ -237,22 +237,22 @@ func foughtOver(flips []Flip) []FlipPlace {
 	return fought
 }
 
-// fighters names who flipped a contested place, the least trusted first, and
+// fighters names who reversed a contested place, the least trusted first, and
 // when.
-func (s *step) fighters(flips []Flip) (at []time.Time, names []string) {
-	var by []FlipPlace
-	for i := range flips {
+func (s *step) fighters(reversals []Reversal) (at []time.Time, names []string) {
+	var by []ReversalPlace
+	for i := range reversals {
 		counts := false
-		for _, place := range flips[i].Places {
-			if slices.ContainsFunc(s.st.contested, func(c FlipPlace) bool { return place.holds(c) || c.holds(place) }) {
+		for _, place := range reversals[i].Places {
+			if slices.ContainsFunc(s.st.contested, func(c ReversalPlace) bool { return place.holds(c) || c.holds(place) }) {
 				counts, by = true, append(by, place)
 			}
 		}
 		if counts {
-			at = append(at, flips[i].At)
+			at = append(at, reversals[i].At)
 		}
 	}
-	slices.SortStableFunc(by, func(a, b FlipPlace) int {
+	slices.SortStableFunc(by, func(a, b ReversalPlace) int {
 		return cmp.Or(cmp.Compare(distrust(b.Class), distrust(a.Class)), strings.Compare(a.By, b.By))
 	})
 	for _, place := range by {
@@ -263,7 +263,7 @@ func (s *step) fighters(flips []Flip) (at []time.Time, names []string) {
 	return at, mergeFighters(names, nil)
 }
 
-func listPlaces(places []FlipPlace) string {
+func listPlaces(places []ReversalPlace) string {
 	var names []string
 	for _, place := range places {
 		name := place.Path.String()
@@ -278,14 +278,16 @@ func listPlaces(places []FlipPlace) string {
 // holds tells whether a place is the other one or contains it. The object as a
 // whole, which comes and goes, holds none of its fields, and the order of a list
 // none of its elements.
-func (p FlipPlace) holds(o FlipPlace) bool {
+func (p ReversalPlace) holds(o ReversalPlace) bool {
 	if p.Order || o.Order || p.Path.IsRoot() || o.Path.IsRoot() {
 		return p.samePlace(o)
 	}
 	return p.Path.Covers(o.Path)
 }
 
-func (p FlipPlace) samePlace(o FlipPlace) bool { return p.Order == o.Order && p.Path.Equal(o.Path) }
+func (p ReversalPlace) samePlace(o ReversalPlace) bool {
+	return p.Order == o.Order && p.Path.Equal(o.Path)
+}
 
 func mergeFighters(a, b []string) []string {
 	var names []string

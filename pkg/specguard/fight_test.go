@@ -15,13 +15,13 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
-// flipsAt makes flips, oldest first, each of "path by" at one or more places
+// reversalsAt makes reversals, oldest first, each of "path by" at one or more places
 // parted by commas; "order:" marks the order of a list.
-func flipsAt(t *testing.T, texts ...string) []Flip {
+func reversalsAt(t *testing.T, texts ...string) []Reversal {
 	t.Helper()
-	var flips []Flip
+	var reversals []Reversal
 	for i, text := range texts {
-		f := Flip{At: testNow.Add(time.Duration(i) * time.Minute)}
+		f := Reversal{At: testNow.Add(time.Duration(i) * time.Minute)}
 		for part := range strings.SplitSeq(text, ",") {
 			where, by, _ := strings.Cut(part, " ")
 			bare, order := strings.CutPrefix(where, "order:")
@@ -29,62 +29,62 @@ func flipsAt(t *testing.T, texts ...string) []Flip {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.Places = append(f.Places, FlipPlace{Path: path, Order: order, By: by})
+			f.Places = append(f.Places, ReversalPlace{Path: path, Order: order, By: by})
 		}
-		flips = append(flips, f)
+		reversals = append(reversals, f)
 	}
-	return flips
+	return reversals
 }
 
-func TestOnlyFlipsAtACommonPlaceAreAFight(t *testing.T) {
+func TestOnlyReversalsAtACommonPlaceAreAFight(t *testing.T) {
 	tests := map[string]struct {
-		flips []string
-		want  []string // contested places
+		reversals []string
+		want      []string // contested places
 	}{
 		"three times the same path": {
-			flips: []string{"/spec/paused bob", "/spec/paused ci", "/spec/paused bob"},
-			want:  []string{"/spec/paused"},
+			reversals: []string{"/spec/paused bob", "/spec/paused ci", "/spec/paused bob"},
+			want:      []string{"/spec/paused"},
 		},
 		"three different paths": {
-			flips: []string{"/spec/paused bob", "/spec/replicas ci", "/spec/template bob"},
+			reversals: []string{"/spec/paused bob", "/spec/replicas ci", "/spec/template bob"},
 		},
 		"twice one path and once another": {
-			flips: []string{"/spec/paused bob", "/spec/paused ci", "/spec/replicas bob"},
+			reversals: []string{"/spec/paused bob", "/spec/paused ci", "/spec/replicas bob"},
 		},
 		"a part of what was changed as a whole": {
-			flips: []string{"/spec/template bob", "/spec/template ci", "/spec/template/spec/hostNetwork bob"},
-			want:  []string{"/spec/template/spec/hostNetwork"},
+			reversals: []string{"/spec/template bob", "/spec/template ci", "/spec/template/spec/hostNetwork bob"},
+			want:      []string{"/spec/template/spec/hostNetwork"},
 		},
 		"two parts that only the whole connects": {
-			flips: []string{"/spec/template/metadata bob", "/spec/template ci", "/spec/template/spec bob"},
+			reversals: []string{"/spec/template/metadata bob", "/spec/template ci", "/spec/template/spec bob"},
 		},
 		"one of several places at once": {
-			flips: []string{"/spec/paused bob,/spec/replicas bob", "/spec/paused ci", "/spec/paused bob,/spec/template bob"},
-			want:  []string{"/spec/paused"},
+			reversals: []string{"/spec/paused bob,/spec/replicas bob", "/spec/paused ci", "/spec/paused bob,/spec/template bob"},
+			want:      []string{"/spec/paused"},
 		},
-		"the same place named twice in one flip": {
-			flips: []string{"/spec/paused bob,/spec/paused ci", "/spec/paused bob"},
+		"the same place named twice in one reversal": {
+			reversals: []string{"/spec/paused bob,/spec/paused ci", "/spec/paused bob"},
 		},
 		"the object as a whole holds none of its fields": {
-			flips: []string{" alice", " ci", "/spec/paused bob"},
+			reversals: []string{" alice", " ci", "/spec/paused bob"},
 		},
 		"the object that is deleted again and again": {
-			flips: []string{" alice", " ci", " alice"},
-			want:  []string{""},
+			reversals: []string{" alice", " ci", " alice"},
+			want:      []string{""},
 		},
 		"the order of a list is not its elements": {
-			flips: []string{"order:/spec/list bob", "order:/spec/list ci", "/spec/list/0 bob"},
+			reversals: []string{"order:/spec/list bob", "order:/spec/list ci", "/spec/list/0 bob"},
 		},
 		"the order of a list is a place": {
-			flips: []string{"order:/spec/list bob", "order:/spec/list ci", "order:/spec/list bob"},
-			want:  []string{"/spec/list"},
+			reversals: []string{"order:/spec/list bob", "order:/spec/list ci", "order:/spec/list bob"},
+			want:      []string{"/spec/list"},
 		},
 		"nothing": {},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, place := range foughtOver(flipsAt(t, tt.flips...)) {
+			for _, place := range foughtOver(reversalsAt(t, tt.reversals...)) {
 				got = append(got, place.Path.String())
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -94,9 +94,9 @@ func TestOnlyFlipsAtACommonPlaceAreAFight(t *testing.T) {
 	}
 }
 
-func TestFlipsWhosePlacesAreForgottenBeginNoFight(t *testing.T) {
-	flips := []Flip{{At: testNow}, {At: testNow}, {At: testNow}, {At: testNow}}
-	if got := foughtOver(flips); len(got) > 0 {
+func TestReversalsWhosePlacesAreForgottenBeginNoFight(t *testing.T) {
+	reversals := []Reversal{{At: testNow}, {At: testNow}, {At: testNow}, {At: testNow}}
+	if got := foughtOver(reversals); len(got) > 0 {
 		t.Errorf("contested: %v", got)
 	}
 }
@@ -162,6 +162,6 @@ func fought(writes []fightingWrite, name string) bool {
 				count++
 			}
 		}
-		return own.user == name && count >= fightFlips
+		return own.user == name && count >= fightReversals
 	})
 }

@@ -177,7 +177,7 @@ func (s *step) recordedAuthor(c diff.Change) writer {
 		return s.lastWriter(c.Path)
 	}
 	w := s.recordWriter(about, paths)
-	if class, _ := s.in.Rules.ClassifyAt(w.id, c.Path); !conclusive && class != v1alpha1.ActorForeign {
+	if class, _ := s.in.Rules.ClassifyAt(w.id, c.Path); !conclusive && class != v1alpha1.ActorUntrusted {
 		w.excuses, w.guessed = false, true
 	}
 	return w

@@ -105,7 +105,7 @@ func (v *Verdict) judgeChanges(rules Rules, r Review) (drifting []canon.Path) {
 			if len(v.Fields) < maxFields {
 				v.Fields = append(v.Fields, c.Path.String())
 			}
-			if class == v1alpha1.ActorForeign || class == v1alpha1.ActorUnknown {
+			if class == v1alpha1.ActorUntrusted || class == v1alpha1.ActorUnknown {
 				v.Drift++
 				drifting = append(drifting, c.Path)
 			}

@@ -82,7 +82,7 @@ func (s *step) corrects(w writer, named v1alpha1.Actor, path canon.Path) bool {
 		return false
 	}
 	class, _ := s.in.Rules.ClassifyAt(w.id, path)
-	return !w.claimed || class == v1alpha1.ActorForeign && named.Class != class
+	return !w.claimed || class == v1alpha1.ActorUntrusted && named.Class != class
 }
 
 func (s *step) pendingPaths(p pendingWrite) []canon.Path {
@@ -118,7 +118,7 @@ func (s *step) writeLate(c diff.Change, w writer) {
 	j := s.judge(c, w)
 	j.late, j.authorized = true, false
 	s.written = append(s.written, j)
-	s.renameFlip(placeOf(&j))
+	s.renameReversal(placeOf(&j))
 	s.event(EventNormal, ReasonAttributed, "%s was changed by %s", c.Path, nameOf(j.actor))
 }
 

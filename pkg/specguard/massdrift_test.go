@@ -36,7 +36,7 @@ func inSync(namespace string, objects int) crowd {
 func drifting(namespace string, objects int, user, path string, age time.Duration) crowd {
 	seen := testNow.Add(-age)
 	return crowd{namespace, objects, []v1alpha1.Finding{{
-		Path: path, Class: v1alpha1.ClassOther, Actor: v1alpha1.Actor{User: user, Class: v1alpha1.ActorForeign}, FirstSeenTime: metav1.NewTime(seen),
+		Path: path, Class: v1alpha1.ClassOther, Actor: v1alpha1.Actor{User: user, Class: v1alpha1.ActorUntrusted}, FirstSeenTime: metav1.NewTime(seen),
 	}}, seen}
 }
 

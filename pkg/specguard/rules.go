@@ -203,7 +203,7 @@ func (r Rules) untrusted(id Identity) v1alpha1.ActorClass {
 	case r.system.Executor != "" && id.User == r.system.Executor:
 		return v1alpha1.ActorSystem
 	default:
-		return v1alpha1.ActorForeign
+		return v1alpha1.ActorUntrusted
 	}
 }
 
@@ -299,7 +299,7 @@ func distrust(class v1alpha1.ActorClass) int {
 		return 2
 	case v1alpha1.ActorUnknown:
 		return 3
-	case v1alpha1.ActorForeign:
+	case v1alpha1.ActorUntrusted:
 		return 4
 	default:
 		return 5

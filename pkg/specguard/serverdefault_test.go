@@ -47,19 +47,19 @@ func TestANewDefaultOfTheAPIServerIsNoDrift(t *testing.T) {
 	}{
 		"in a running assessor": {
 			func(w *world) { w.serve(newDefault); w.reread() },
-			"InSync, revision 2 Created by system:apiserver, hash ==\n  effect: store revision 2\n  Normal ServerDefault: ",
+			"InSync, revision 2 Created by system:apiserver, hash ==\n  effect: store revision 2\n  Normal ServerDefaultAuthorized: ",
 		},
 		"in a restarted assessor": {
 			func(w *world) { w.serve(newDefault); w.restart(); w.observe(true, false) },
-			"InSync, revision 2 Created by system:apiserver, hash ==\n  effect: store revision 2\n  Normal ServerDefault: ",
+			"InSync, revision 2 Created by system:apiserver, hash ==\n  effect: store revision 2\n  Normal ServerDefaultAuthorized: ",
 		},
 		"after writes of the status that were not remembered": {
 			func(w *world) { w.statusWrite(); w.serve(newDefault); w.restart(); w.observe(true, false) },
-			"InSync, revision 2 Created by system:apiserver, hash ==\n  effect: store revision 2\n  Normal ServerDefault: ",
+			"InSync, revision 2 Created by system:apiserver, hash ==\n  effect: store revision 2\n  Normal ServerDefaultAuthorized: ",
 		},
 		"in a running assessor that learns of it by a write of the status": {
 			func(w *world) { w.serve(newDefault); w.touchStatus(); w.observe(false, false) },
-			"InSync, revision 2 Created by system:apiserver, hash ==\n  effect: store revision 2\n  Normal ServerDefault: ",
+			"InSync, revision 2 Created by system:apiserver, hash ==\n  effect: store revision 2\n  Normal ServerDefaultAuthorized: ",
 		},
 		"of a custom kind whose status was written meanwhile, nothing is proven, and no writer is named": {
 			func(w *world) {
@@ -80,7 +80,7 @@ func TestANewDefaultOfTheAPIServerIsNoDrift(t *testing.T) {
 				w.restart()
 				w.observe(true, false)
 			},
-			"InSync, revision 2 Created by system:apiserver, hash ==\n  effect: store revision 2\n  Normal ServerDefault: ",
+			"InSync, revision 2 Created by system:apiserver, hash ==\n  effect: store revision 2\n  Normal ServerDefaultAuthorized: ",
 		},
 		"beside drift, which stays": {
 			func(w *world) {
@@ -90,7 +90,7 @@ func TestANewDefaultOfTheAPIServerIsNoDrift(t *testing.T) {
 				w.report()
 				w.observe(true, false)
 			},
-			"Drifted, revision 2 Created by system:apiserver, hash !=\n  finding /spec/replicas Changed Scale/Scale: 3 -> 9 by " + user("mallory") + " (Foreign, WriterStamp)",
+			"Drifted, revision 2 Created by system:apiserver, hash !=\n  finding /spec/replicas Changed Scale/Scale: 3 -> 9 by " + user("mallory") + " (Untrusted, WriterStamp)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

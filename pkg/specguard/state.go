@@ -18,13 +18,13 @@ const HashAbsent = "absent"
 
 // Bounds of what a Baseline shows and of what is remembered between steps.
 const (
-	maxFindings = 64
-	maxTracked  = 512 // findings kept in memory with their actors
-	maxMasks    = 32
-	maxFlips    = 16
-	maxPending  = 16
-	maxTrail    = 64
-	maxValue    = 1024 // bytes of a value shown
+	maxFindings  = 64
+	maxTracked   = 512 // findings kept in memory with their actors
+	maxMasks     = 32
+	maxReversals = 16
+	maxPending   = 16
+	maxTrail     = 64
+	maxValue     = 1024 // bytes of a value shown
 )
 
 // State is everything that is known of one guarded object. Keep it in memory
@@ -48,7 +48,7 @@ type State struct {
 	FirstSeen     time.Time
 	RetiredAt     time.Time
 	CheckedAt     time.Time
-	Flips         []Flip
+	Reversals     []Reversal
 	Contention    *v1alpha1.Contention
 	// Oversized is the newest authorized state if its body is too large to be kept;
 	// Authorized is the one before then, and Drift is Unknown.
@@ -63,19 +63,19 @@ type State struct {
 	pending []pendingWrite
 	trail   []trailEntry
 	// contested are the places that the present contention is about.
-	contested []FlipPlace
+	contested []ReversalPlace
 }
 
-// Flip is one change between InSync and Drifted, or back to an earlier value.
-type Flip struct {
+// Reversal is one change between InSync and Drifted, or back to an earlier value.
+type Reversal struct {
 	At time.Time
 	// Places are where it was made, at most 16.
-	Places []FlipPlace
+	Places []ReversalPlace
 }
 
-// FlipPlace is one place of a flip, and who changed it; By is empty for an
+// ReversalPlace is one place of a reversal, and who changed it; By is empty for an
 // expected writer and where nobody is known.
-type FlipPlace struct {
+type ReversalPlace struct {
 	// Path is the root for an object that was deleted or created.
 	Path canon.Path
 	// Order: what changed is the order of the list at Path alone.
@@ -129,7 +129,7 @@ func FromBaseline(b *v1alpha1.Baseline, body []byte) State {
 		Oversized:     b.Status.Oversized.DeepCopy(),
 		Selection:     b.Status.Selection.DeepCopy(),
 	}
-	st.readFlips(&b.Status)
+	st.readReversals(&b.Status)
 	return st
 }
 
@@ -146,7 +146,7 @@ func (s State) WriteStatus(status *v1alpha1.BaselineStatus) {
 	status.RetirementTime = timeTo(s.RetiredAt)
 	status.LastCheckTime = timeTo(s.CheckedAt)
 	status.Selection = s.Selection.DeepCopy()
-	s.writeFlips(status)
+	s.writeReversals(status)
 }
 
 // clone copies what Step changes, so that the caller's state stays as it was.
@@ -157,7 +157,7 @@ func (s State) clone() State {
 	s.Selection = s.Selection.DeepCopy()
 	s.Findings = slices.Clone(s.Findings)
 	s.Masks = slices.Clone(s.Masks)
-	s.Flips = slices.Clone(s.Flips)
+	s.Reversals = slices.Clone(s.Reversals)
 	s.pending = slices.Clone(s.pending)
 	s.trail = slices.Clone(s.trail)
 	s.contested = slices.Clone(s.contested)

@@ -68,7 +68,7 @@ func TestNothingIsAuthorizedUnderASuspendedGuardThatItWouldNotAuthorizeItself(t 
 	w.now = w.now.Add(2 * time.Hour)
 	w.rule()
 	w.observe(false, false)
-	if w.state.Drift != v1alpha1.StateDrifted || w.state.Findings[0].Actor.Class != v1alpha1.ActorForeign {
+	if w.state.Drift != v1alpha1.StateDrifted || w.state.Findings[0].Actor.Class != v1alpha1.ActorUntrusted {
 		t.Errorf("after the suspension:\n%s", w.report())
 	}
 }

@@ -150,7 +150,7 @@ func (s *step) othersMayCome(records []int, paths []canon.Path, seenAt time.Time
 	for _, i := range records {
 		worst = LeastTrusted(worst, s.in.Rules.Classify(s.in.Records[i].Identity, paths))
 	}
-	return len(records) > 0 && worst != v1alpha1.ActorForeign && s.waitForRecord(seenAt)
+	return len(records) > 0 && worst != v1alpha1.ActorUntrusted && s.waitForRecord(seenAt)
 }
 
 // recordsWhere are the indices of this object's records that match, DELETEs

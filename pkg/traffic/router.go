@@ -37,16 +37,16 @@ func (e *LaterError) Error() string {
 // Knowledge is how it is known that a split is in force.
 type Knowledge string
 
-// The kinds of knowledge. Unknown and NobodyRoutes never count as in force.
+// The kinds of knowledge. Unknown and NoProxies never count as in force.
 const (
-	// Proven: everything that carries the split out has confirmed it.
+	// Proven: everything that carries the split out has acknowledged it.
 	Proven Knowledge = "Proven"
 	// Accepted: it was taken, and whether it is carried out cannot be asked.
 	Accepted Knowledge = "Accepted"
-	// Unknown: somebody who has to confirm it has not, or was not heard of.
+	// Unknown: somebody who has to acknowledge it has not, or was not heard of.
 	Unknown Knowledge = "Unknown"
-	// NobodyRoutes: no proxy is there that could carry it out.
-	NobodyRoutes Knowledge = "NobodyRoutes"
+	// NoProxies: no proxy is there that could carry it out.
+	NoProxies Knowledge = "NoProxies"
 	// Contradicted: somebody who carries it out has another split under its sequence, or one of
 	// a later sequence.
 	Contradicted Knowledge = "Contradicted"
@@ -57,14 +57,14 @@ type Observation struct {
 	// Sequence is the newest one that is in force everywhere; 0 when none is.
 	Sequence  uint64
 	Knowledge Knowledge
-	// Wanted is how many have to confirm a split, Confirmed how many have confirmed the
+	// Wanted is how many have to acknowledge a split, Acknowledged how many have acknowledged the
 	// newest sequence that was applied.
-	Wanted, Confirmed int
-	// Laggards are those that have not, those that wait longest first.
-	Laggards []Laggard
-	// Gone are those that need not confirm it: each is silent, and its pod or node is not
+	Wanted, Acknowledged int
+	// OutOfSync are those that have not, those that wait longest first.
+	OutOfSync []OutOfSync
+	// Gone are those that need not acknowledge it: each is silent, and its pod or node is not
 	// Ready. They are not among Wanted.
-	Gone []Laggard
+	Gone []OutOfSync
 	// Around are the pods of the service's namespace.
 	Around Population
 	// Ahead is the sequence that the next decision has to be above for all to take it. It is 0
@@ -89,11 +89,11 @@ type Population struct {
 	Pods, Proxied, Routing int
 }
 
-// Laggard has not confirmed what it should.
-type Laggard struct {
+// OutOfSync has not acknowledged what it should.
+type OutOfSync struct {
 	// Name is for people: namespace/pod of a proxy.
 	Name string
-	// Has is the sequence that it has confirmed; 0 when it has none.
+	// Has is the sequence that it has acknowledged; 0 when it has none.
 	Has uint64
 	// Why says what is known about it.
 	Why string

@@ -98,21 +98,21 @@ func (m *mesh) proxy(client string) (*corev1.Pod, string) {
 	return pod, m.process("envoy", string(pod.UID))
 }
 
-// laggard waits until a new split is confirmed by all but one client's proxy, which
+// outOfSync waits until a new split is acknowledged by all but one client's proxy, which
 // the status names.
-func (m *mesh) laggard(client string, canary int) {
+func (m *mesh) outOfSync(client string, canary int) {
 	m.Helper()
 	pod, err := m.pod(m.Context(), client)
 	m.must(err)
 	m.kubectl("patch", "abrelease", "pay", "--type=merge", "-p",
 		fmt.Sprintf(`{"spec":{"trafficSplit":{"percentages":{"stable":%d,"canary":%d}}}}`, 100-canary, canary))
 	split := fmt.Sprintf("stable %d / canary %d", 100-canary, canary)
-	r := m.release("confirmed by all but "+pod.Name, func(r *v1alpha1.ABRelease) bool {
-		c := r.Status.Confirmed
-		return r.Status.Split == split && c != nil && c.Knowledge == v1alpha1.ConfirmedUnknown && c.Proxies > 1 &&
-			c.ConfirmedProxies == c.Proxies-1 && len(c.Laggards) == 1 && c.Laggards[0].Name == m.namespace+"/"+pod.Name
+	r := m.release("acknowledged by all but "+pod.Name, func(r *v1alpha1.ABRelease) bool {
+		c := r.Status.Acknowledged
+		return r.Status.Split == split && c != nil && c.Knowledge == v1alpha1.AcknowledgedUnknown && c.Proxies > 1 &&
+			c.AcknowledgedProxies == c.Proxies-1 && len(c.OutOfSync) == 1 && c.OutOfSync[0].Name == m.namespace+"/"+pod.Name
 	})
-	m.Logf("%s, %s: %s", r.Status.Confirmed.Count, r.Status.Confirmed.Laggards[0].Name, r.Status.Confirmed.Laggards[0].Why)
+	m.Logf("%s, %s: %s", r.Status.Acknowledged.Count, r.Status.Acknowledged.OutOfSync[0].Name, r.Status.Acknowledged.OutOfSync[0].Why)
 	m.shares("explicit", m.counted("explicit", m.now("explicit"), 470), float64(canary))
 }
 
@@ -127,11 +127,11 @@ func (m *mesh) cutOff() {
 			m.onNode(fmt.Sprintf(rule, "-D"))
 		}
 	}()
-	m.laggard("victim", 40)
+	m.outOfSync("victim", 40)
 	m.unharmed("victim") // it goes on with what it has
 	m.onNode(fmt.Sprintf(rule, "-D"))
 	healed = true
-	m.release("confirmed by all", confirmed)
+	m.release("acknowledged by all", acknowledged)
 }
 
 // stopped leaves the proxy without a processor.
@@ -139,9 +139,9 @@ func (m *mesh) stopped() {
 	_, pid := m.proxy("victim")
 	m.onNode("kill -STOP " + pid)
 	defer m.onNode("kill -CONT " + pid)
-	m.laggard("victim", 60)
+	m.outOfSync("victim", 60)
 	m.onNode("kill -CONT " + pid)
-	m.release("confirmed by all", confirmed)
+	m.release("acknowledged by all", acknowledged)
 }
 
 func (m *mesh) killed() {
@@ -160,7 +160,7 @@ func (m *mesh) killed() {
 		}
 		return false, "no proxy"
 	})
-	m.release("confirmed by all", confirmed)
+	m.release("acknowledged by all", acknowledged)
 	m.shares("victim", m.counted("victim", m.now("victim"), 200), 60)
 }
 
@@ -190,7 +190,7 @@ func (m *mesh) replaced() {
 		m.Errorf("since the pod was deleted %d of %d orders failed: %q", end.Failed, end.Started, end.Failures)
 	}
 	m.rolledOut("victim")
-	m.release("confirmed by all", confirmed)
+	m.release("acknowledged by all", acknowledged)
 	m.shares("victim", m.counted("victim", m.now("victim"), 200), 60)
 	m.unharmed("victim") // the new one, from its first order on
 }

@@ -69,7 +69,7 @@ func (m *mesh) allAtOnce() {
 	}
 	m.serversReady()
 	m.release("no longer clamped", func(r *v1alpha1.ABRelease) bool {
-		return r.Status.Split == "stable 40 / canary 60" && len(r.Status.Clamped) == 0 && confirmed(r)
+		return r.Status.Split == "stable 40 / canary 60" && len(r.Status.Clamped) == 0 && acknowledged(r)
 	})
 	m.shares("explicit", m.counted("explicit", m.now("explicit"), 200), 60)
 }

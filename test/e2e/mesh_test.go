@@ -101,7 +101,7 @@ func (m *mesh) play(unharmed []string, steps []step) {
 // aTenth is counted for all clients at the same time.
 func (m *mesh) aTenth(outside client) {
 	r := m.split("{type: Percentage, percentages: {stable: 90, canary: 10}}")
-	m.Logf("%s, confirmed by %s", r.Status.Split, r.Status.Confirmed.Count)
+	m.Logf("%s, acknowledged by %s", r.Status.Split, r.Status.Acknowledged.Count)
 	for c, seen := range m.countedAll(780, "redirected", "explicit", outside.name) {
 		m.shares(c, seen, 10)
 		m.Logf("%s: %v", c, seen.Answered)
@@ -112,8 +112,8 @@ func (m *mesh) aTenth(outside client) {
 
 func (m *mesh) half() {
 	m.kubectl("patch", "abrelease", "pay", "--type=merge", "-p", `{"spec":{"trafficSplit":{"percentages":{"stable":50,"canary":50}}}}`)
-	m.release("at half, and confirmed", func(r *v1alpha1.ABRelease) bool {
-		return r.Status.Split == "stable 50 / canary 50" && confirmed(r)
+	m.release("at half, and acknowledged", func(r *v1alpha1.ABRelease) bool {
+		return r.Status.Split == "stable 50 / canary 50" && acknowledged(r)
 	})
 	before := m.now("explicit")
 	m.shares("explicit", m.counted("explicit", before, 625), 50)
@@ -203,13 +203,13 @@ func (m *mesh) jobsEnd() {
 func (m *mesh) clamped() {
 	m.split("{type: Percentage, percentages: {stable: 50, canary: 50}}")
 	m.kubectl("scale", "deployment/pay-canary", "--replicas=0")
-	m.release("clamped", func(r *v1alpha1.ABRelease) bool { return len(r.Status.Clamped) == 1 && confirmed(r) })
+	m.release("clamped", func(r *v1alpha1.ABRelease) bool { return len(r.Status.Clamped) == 1 && acknowledged(r) })
 	if seen := m.counted("redirected", m.now("redirected"), 200); seen.Answered["canary"] > 0 {
 		m.Errorf("a version without pods answers: %v", seen.Answered)
 	}
 	m.kubectl("scale", "deployment/pay-canary", "--replicas=2")
 	m.rolledOut("pay-canary")
-	m.release("no longer clamped", func(r *v1alpha1.ABRelease) bool { return len(r.Status.Clamped) == 0 && confirmed(r) })
+	m.release("no longer clamped", func(r *v1alpha1.ABRelease) bool { return len(r.Status.Clamped) == 0 && acknowledged(r) })
 	m.shares("redirected", m.counted("redirected", m.now("redirected"), 625), 50)
 }
 

@@ -96,7 +96,7 @@ func (m *mesh) memberReplaced() {
 		s, connected := streams[before.Name]
 		return connected && now.UID != before.UID && s.PodUID == string(now.UID), fmt.Sprintf("pod %s, was %s; its proxy: %+v", now.UID, before.UID, s)
 	})
-	m.release("confirmed by all", confirmed)
+	m.release("acknowledged by all", acknowledged)
 	if seen := m.counted("member", visits{}, 100); seen.Answered["stable"] > 0 {
 		m.Errorf("the stable version answers: %v", seen.Answered)
 	}

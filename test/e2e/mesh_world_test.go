@@ -228,20 +228,20 @@ func (m *mesh) rolledOut(deployments ...string) {
 	}
 }
 
-// split applies a release and waits until every proxy has confirmed it.
+// split applies a release and waits until every proxy has acknowledged it.
 func (m *mesh) split(traffic string) *v1alpha1.ABRelease {
 	m.Helper()
 	m.apply(strings.ReplaceAll(releaseManifest, "SPLIT", traffic))
 	generation := m.kubectl("get", "abrelease", "pay", "-o", "jsonpath={.metadata.generation}")
-	return m.release("confirmed by every proxy", func(r *v1alpha1.ABRelease) bool {
-		return fmt.Sprint(r.Status.ObservedGeneration) == generation && confirmed(r)
+	return m.release("acknowledged by every proxy", func(r *v1alpha1.ABRelease) bool {
+		return fmt.Sprint(r.Status.ObservedGeneration) == generation && acknowledged(r)
 	})
 }
 
-func confirmed(r *v1alpha1.ABRelease) bool {
-	c := r.Status.Confirmed
-	return r.Status.InForce != nil && c != nil && c.Knowledge == v1alpha1.ConfirmedProven &&
-		c.Sequence == r.Status.InForce.Sequence && c.Proxies > 0
+func acknowledged(r *v1alpha1.ABRelease) bool {
+	c := r.Status.Acknowledged
+	return r.Status.Effective != nil && c != nil && c.Knowledge == v1alpha1.AcknowledgedProven &&
+		c.Sequence == r.Status.Effective.Sequence && c.Proxies > 0
 }
 
 // release waits until the release is as wanted.

@@ -49,7 +49,7 @@ var exceptions = []exception{
 	{"nodurations", "Cooldown", "as ResyncPeriod"},
 	{"nodurations", "MinimumDriftAge", "as ResyncPeriod"},
 	{"nodurations", "MaximumDriftAge", "as ResyncPeriod"},
-	{"nodurations", "Confirmation.Deadline", "as ResyncPeriod"},
+	{"nodurations", "Acknowledgment.Deadline", "as ResyncPeriod"},
 	{"noreferences", "field ObservedMetadata.OwnerReferences", "it is metadata.ownerReferences of the object, under its own name"},
 	{"nophase", "RemediationPlanStatus.Phase", "a plan is a state machine with an end, and its phase is what people ask for first; conditions stand beside it"},
 	{"requiredfields", "has a valid zero value ({})", "times: the linter does not know that their schema is a date-time string, which {} is not"},

@@ -23,7 +23,7 @@ var degradedReasons = []string{
 }
 
 // writeDegraded says whether requests go as the split in force has it. It follows
-// writeConfirmed, because a contradiction counts from the confirmation on.
+// writeAcknowledged, because a contradiction counts from the acknowledgment on.
 func (s *subject) writeDegraded(set condition.Set) {
 	s.degraded = s.degradations()
 	if len(s.degraded) == 0 && s.seen == nil {
@@ -58,10 +58,10 @@ func (s *subject) contradictions() []string {
 	switch {
 	case s.seen == nil:
 		return nil
-	case s.confirmed():
-		return release.Contradictions(s.decision.After.Split, *s.seen, since(&s.release.Status, v1alpha1.ConditionConfirmed), s.now, s.times.Settles)
+	case s.acknowledged():
+		return release.Contradictions(s.decision.After.Split, *s.seen, since(&s.release.Status, v1alpha1.ConditionAcknowledged), s.now, s.times.Settles)
 	case s.seen.Knowledge == traffic.Contradicted:
-		return []string{s.confirmingText()} // proxies have another split than the one in force
+		return []string{s.acknowledgingText()} // proxies have another split than the one in force
 	}
 	return nil
 }

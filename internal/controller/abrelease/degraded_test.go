@@ -24,10 +24,10 @@ func TestDegradedShowsTheMostSevereReasonAndEachNewOneIsTold(t *testing.T) {
 		return ir.Problem{Object: release, Reason: reason, Message: "says why"}
 	}
 	w.look()
-	proven := traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1}
-	older := traffic.Observation{Sequence: 1, Knowledge: traffic.Unknown, Wanted: 1, Confirmed: 1, NotYetRedirected: []string{"shop/a"}, RedirectedAt: noon.Add(time.Hour)}
+	proven := traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Acknowledged: 1}
+	older := traffic.Observation{Sequence: 1, Knowledge: traffic.Unknown, Wanted: 1, Acknowledged: 1, NotYetRedirected: []string{"shop/a"}, RedirectedAt: noon.Add(time.Hour)}
 	other := older
-	other.Knowledge, other.Laggards = traffic.Contradicted, []traffic.Laggard{{Name: "shop/front-0", Why: "has 1.x"}}
+	other.Knowledge, other.OutOfSync = traffic.Contradicted, []traffic.OutOfSync{{Name: "shop/front-0", Why: "has 1.x"}}
 	for _, step := range []struct {
 		name     string
 		seen     traffic.Observation

@@ -22,20 +22,20 @@ func TestAReleaseOfAServiceThatIsNotThereTakesNoRoom(t *testing.T) {
 	w := newWorld(t)
 	w.absent = true
 	r := w.look()
-	if c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady); r.Status.InForce != nil || c == nil || c.Reason != "ServiceNotFound" {
-		t.Errorf("in force is %+v, Ready %+v", r.Status.InForce, c)
+	if c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady); r.Status.Effective != nil || c == nil || c.Reason != "ServiceNotFound" {
+		t.Errorf("in force is %+v, Ready %+v", r.Status.Effective, c)
 	}
 	ledger := client.ObjectKey{Namespace: "plumbline-system", Name: release.LedgerName}
 	if err := w.Client.Get(t.Context(), ledger, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the ledger: %v", err)
 	}
 	w.absent = false
-	if r := w.look(); r.Status.InForce == nil || r.Status.InForce.Sequence != 1 {
-		t.Errorf("with the Service in force is %+v", r.Status.InForce)
+	if r := w.look(); r.Status.Effective == nil || r.Status.Effective.Sequence != 1 {
+		t.Errorf("with the Service in force is %+v", r.Status.Effective)
 	}
 	w.absent = true // what is in force stays, and goes on
 	w.ready["canary"] = 0
-	if r := w.look(); r.Status.InForce == nil {
+	if r := w.look(); r.Status.Effective == nil {
 		t.Error("what was in force is lost with the Service")
 	}
 }
@@ -52,8 +52,8 @@ func TestANamespaceThatFillsTheLedgerIsToldAndKeepsNoOtherOut(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := w.look()
-			if (r.Status.InForce != nil) != inForce {
-				t.Fatalf("in force is %+v", r.Status.InForce)
+			if (r.Status.Effective != nil) != inForce {
+				t.Fatalf("in force is %+v", r.Status.Effective)
 			}
 			if c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady); !inForce && (c == nil || !strings.Contains(c.Message, "the sequences of the Services of namespace shop would take")) {
 				t.Errorf("Ready is %+v", c)

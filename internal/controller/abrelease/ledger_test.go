@@ -40,7 +40,7 @@ func TestADecisionThatTheCacheHasNotSeenIsNotLost(t *testing.T) {
 		t.Fatalf("the first decision: floor %d, %v", floor, err)
 	}
 	decided := cached.DeepCopy()
-	decided.Status.InForce = &v1alpha1.SplitInForce{Sequence: 1}
+	decided.Status.Effective = &v1alpha1.EffectiveSplit{Sequence: 1}
 	if err := c.Status().Update(t.Context(), decided); err != nil {
 		t.Fatal(err)
 	}

@@ -51,18 +51,18 @@ func (r *Reconciler) raise(ctx context.Context, s *subject) error {
 		return nil
 	}
 	r.Log.Info("the sequence in force is raised above that of proxies: was the store put back?", "release", s.release.Namespace+"/"+s.release.Name,
-		"inForce", s.decision.After.Split.Sequence, "ahead", s.facts.Ahead)
+		"effective", s.decision.After.Split.Sequence, "ahead", s.facts.Ahead)
 	s.seen = nil
 	return r.decide(ctx, s)
 }
 
-// standing of what is in force. What is only told now is being confirmed.
+// standing of what is in force. What is only told now is being acknowledged.
 func (s *subject) standing() release.Standing {
 	if s.decision.After == nil {
 		return release.Unobserved
 	}
 	if s.seen == nil && s.decision.Grew {
-		return release.Confirming
+		return release.Acknowledging
 	}
 	decided := s.now
 	if at := s.release.Status.EffectiveTime; at != nil {
@@ -71,7 +71,7 @@ func (s *subject) standing() release.Standing {
 	return release.StandingOf(s.seen, s.decision.After.Split.Sequence, s.policy(), decided, s.now)
 }
 
-func (s *subject) policy() release.Policy { return release.PolicyOf(s.release.Spec.Confirmation) }
+func (s *subject) policy() release.Policy { return release.PolicyOf(s.release.Spec.Acknowledgment) }
 
-// confirmed says that all that carries out what is in force has said so.
-func (s *subject) confirmed() bool { return s.standing() == release.Confirmed }
+// acknowledged says that all that carries out what is in force has said so.
+func (s *subject) acknowledged() bool { return s.standing() == release.Acknowledged }

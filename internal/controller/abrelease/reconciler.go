@@ -31,11 +31,11 @@ const (
 	unsyncedAgain = 200 * time.Millisecond
 	// conflictAgain is for one of which the cache is behind.
 	conflictAgain = 10 * time.Millisecond
-	// toldAgain is for one that was just told to proxies, which confirm within
+	// toldAgain is for one that was just told to proxies, which acknowledge within
 	// milliseconds.
 	toldAgain = 200 * time.Millisecond
-	// unconfirmedAgain is for one that some proxies have not confirmed.
-	unconfirmedAgain = time.Second
+	// unacknowledgedAgain is for one that some proxies have not acknowledged.
+	unacknowledgedAgain = time.Second
 	// undecidedAgain is for one whose Service is not there, or for which there is no room: the
 	// release is not told when that changes.
 	undecidedAgain = 5 * time.Second
@@ -257,10 +257,10 @@ func (s *subject) again() time.Duration {
 		return 0 // something else has to change
 	case s.decision.Grew:
 		wait = toldAgain
-	case !s.confirmed():
-		wait = unconfirmedAgain
+	case !s.acknowledged():
+		wait = unacknowledgedAgain
 	default:
-		wait = s.times.Confirmed
+		wait = s.times.Acknowledged
 	}
 	if at := s.decision.Again; !at.IsZero() {
 		wait = min(wait, max(at.Sub(s.now), time.Millisecond))

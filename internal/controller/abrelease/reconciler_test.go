@@ -95,23 +95,23 @@ func newWorld(t *testing.T) *world {
 func TestTheSequenceIsRaisedAboveThatOfProxies(t *testing.T) {
 	for name, ahead := range map[string]func(*world){
 		"that say so": func(w *world) {
-			w.router.Say(traffic.Observation{Knowledge: traffic.Contradicted, Ahead: 2_500, Wanted: 1, Laggards: []traffic.Laggard{{Name: "shop/front-0", Why: "has 2500.x"}}})
+			w.router.Say(traffic.Observation{Knowledge: traffic.Contradicted, Ahead: 2_500, Wanted: 1, OutOfSync: []traffic.OutOfSync{{Name: "shop/front-0", Why: "has 2500.x"}}})
 		},
 		"that this process has told": func(w *world) { w.router.Break(&traffic.LaterError{Sequence: 2_500}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			if first := w.look().Status.InForce.Sequence; first != 1 {
+			if first := w.look().Status.Effective.Sequence; first != 1 {
 				t.Fatalf("the first sequence is %d", first)
 			}
 			ahead(w)
-			if is := w.look().Status.InForce.Sequence; is != 2_501 {
+			if is := w.look().Status.Effective.Sequence; is != 2_501 {
 				t.Errorf("in force is %d, want 2501", is)
 			}
 			w.router.Break(nil)
-			w.router.Say(traffic.Observation{Sequence: 2_501, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1})
+			w.router.Say(traffic.Observation{Sequence: 2_501, Knowledge: traffic.Proven, Wanted: 1, Acknowledged: 1})
 			r := w.look()
-			if is := r.Status.InForce.Sequence; is != 2_501 || !meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionConfirmed) {
+			if is := r.Status.Effective.Sequence; is != 2_501 || !meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionAcknowledged) {
 				t.Errorf("in force is %d, and the conditions are %v", is, r.Status.Conditions)
 			}
 		})
@@ -121,14 +121,14 @@ func TestTheSequenceIsRaisedAboveThatOfProxies(t *testing.T) {
 func TestAProxyWithAnotherSplitIsNamedAndContradicts(t *testing.T) {
 	w := newWorld(t)
 	w.look()
-	w.router.Say(traffic.Observation{Knowledge: traffic.Contradicted, Wanted: 1, Laggards: []traffic.Laggard{{Name: "shop/front-0", Why: "has 1.x, and that sequence is 1.y"}}})
+	w.router.Say(traffic.Observation{Knowledge: traffic.Contradicted, Wanted: 1, OutOfSync: []traffic.OutOfSync{{Name: "shop/front-0", Why: "has 1.x, and that sequence is 1.y"}}})
 	r := w.look()
 	c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionDegraded)
 	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonContradicted || !strings.Contains(c.Message, "shop/front-0 (has 1.x") {
 		t.Errorf("the condition is %+v", c)
 	}
-	if r.Status.Confirmed.Knowledge != v1alpha1.ConfirmedContradicted || meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionConfirmed) {
-		t.Errorf("it is confirmed: %+v", r.Status.Confirmed)
+	if r.Status.Acknowledged.Knowledge != v1alpha1.AcknowledgedContradicted || meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionAcknowledged) {
+		t.Errorf("it is acknowledged: %+v", r.Status.Acknowledged)
 	}
 }
 
@@ -183,37 +183,37 @@ func TestWhatIsNotObservedIsNeverReady(t *testing.T) {
 	w.router.Deafen(errors.New("nobody answers"))
 	for range 3 {
 		r := w.look()
-		if c := state(r, v1alpha1.ConditionConfirmed); c != metav1.ConditionUnknown || state(r, v1alpha1.ConditionReady) == metav1.ConditionTrue {
-			t.Fatalf("Confirmed is %s, Ready %s", c, state(r, v1alpha1.ConditionReady))
+		if c := state(r, v1alpha1.ConditionAcknowledged); c != metav1.ConditionUnknown || state(r, v1alpha1.ConditionReady) == metav1.ConditionTrue {
+			t.Fatalf("Acknowledged is %s, Ready %s", c, state(r, v1alpha1.ConditionReady))
 		}
 	}
 	w.router.Deafen(nil)
-	if r := w.look(); state(r, v1alpha1.ConditionReady) != metav1.ConditionTrue || r.Status.Confirmed.Count != "1/1" {
+	if r := w.look(); state(r, v1alpha1.ConditionReady) != metav1.ConditionTrue || r.Status.Acknowledged.Count != "1/1" {
 		t.Errorf("the status is %+v", r.Status)
 	}
-	if all := w.said(); !slices.ContainsFunc(all, func(e string) bool { return strings.Contains(e, "Confirmed") }) {
+	if all := w.said(); !slices.ContainsFunc(all, func(e string) bool { return strings.Contains(e, "Acknowledged") }) {
 		t.Errorf("events are %q", all)
 	}
 }
 
-func TestLaggardsAreNamed(t *testing.T) {
+func TestProxiesOutOfSyncAreNamed(t *testing.T) {
 	w := newWorld(t)
 	w.look()
-	seen := traffic.Observation{Knowledge: traffic.Unknown, Wanted: 42, Confirmed: 30}
+	seen := traffic.Observation{Knowledge: traffic.Unknown, Wanted: 42, Acknowledged: 30}
 	for i := range 12 {
-		seen.Laggards = append(seen.Laggards, traffic.Laggard{Name: "shop/front-" + string(rune('a'+i)), Why: "it does not answer", Since: noon})
+		seen.OutOfSync = append(seen.OutOfSync, traffic.OutOfSync{Name: "shop/front-" + string(rune('a'+i)), Why: "it does not answer", Since: noon})
 	}
 	w.router.Say(seen)
 	r := w.look()
-	if r.Status.Confirmed.Count != "30/42" || len(r.Status.Confirmed.Laggards) != maxLaggards || state(r, v1alpha1.ConditionConfirmed) != metav1.ConditionFalse {
-		t.Errorf("it is %+v, Confirmed %s", r.Status.Confirmed, state(r, v1alpha1.ConditionConfirmed))
+	if r.Status.Acknowledged.Count != "30/42" || len(r.Status.Acknowledged.OutOfSync) != maxOutOfSync || state(r, v1alpha1.ConditionAcknowledged) != metav1.ConditionFalse {
+		t.Errorf("it is %+v, Acknowledged %s", r.Status.Acknowledged, state(r, v1alpha1.ConditionAcknowledged))
 	}
 	if c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReconciling); c == nil || !strings.Contains(c.Message, "shop/front-a (it does not answer)") {
 		t.Errorf("Reconciling is %+v", c)
 	}
 }
 
-// M4 of the review of the mesh: all proxies confirm, and connections that are older go past the
+// M4 of the review of the mesh: all proxies acknowledge, and connections that are older go past the
 // split. What is stored of it outlives the process that leads.
 func TestAReleaseIsNotReadyOverConnectionsThatAreOlderThanTheManagement(t *testing.T) {
 	w := newWorld(t)
@@ -221,7 +221,7 @@ func TestAReleaseIsNotReadyOverConnectionsThatAreOlderThanTheManagement(t *testi
 	if s := first.Status.ManagementStartTime; s == nil || !s.Time.Equal(noon) {
 		t.Fatalf("the Service is managed since %v, want %s", s, noon)
 	}
-	all := traffic.Observation{Knowledge: traffic.Unknown, Wanted: 5, Confirmed: 5, Sequence: uint64(first.Status.InForce.Sequence), RedirectedAt: noon.Add(10 * time.Minute)} //nolint:gosec // it is 1
+	all := traffic.Observation{Knowledge: traffic.Unknown, Wanted: 5, Acknowledged: 5, Sequence: uint64(first.Status.Effective.Sequence), RedirectedAt: noon.Add(10 * time.Minute)} //nolint:gosec // it is 1
 	for _, pod := range []string{"a", "b", "c", "d"} {
 		all.NotYetRedirected = append(all.NotYetRedirected, "shop/"+pod)
 	}
@@ -229,7 +229,7 @@ func TestAReleaseIsNotReadyOverConnectionsThatAreOlderThanTheManagement(t *testi
 	r := w.look()
 	const text = "connections that pods have kept since before Service web was managed (2026-03-02T12:00:00Z) go past the split; pods that old: 4: restart shop/a, shop/b, shop/c, ..., or wait until 2026-03-02T12:10:00Z"
 	for kind, want := range map[string]metav1.ConditionStatus{
-		v1alpha1.ConditionDegraded: metav1.ConditionTrue, v1alpha1.ConditionConfirmed: metav1.ConditionFalse, v1alpha1.ConditionReady: metav1.ConditionFalse,
+		v1alpha1.ConditionDegraded: metav1.ConditionTrue, v1alpha1.ConditionAcknowledged: metav1.ConditionFalse, v1alpha1.ConditionReady: metav1.ConditionFalse,
 	} {
 		if c := meta.FindStatusCondition(r.Status.Conditions, kind); c == nil || c.Status != want || c.Reason != v1alpha1.ReasonNotYetRedirected || c.Message != text {
 			t.Errorf("%s is %+v, want %s: %s", kind, c, want, text)
@@ -256,7 +256,7 @@ func TestCountsAloneAreStoredNowAndThen(t *testing.T) {
 	w := newWorld(t)
 	w.look()
 	for i := range uint64(20) {
-		w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1, Arms: []traffic.Arm{
+		w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Acknowledged: 1, Arms: []traffic.Arm{
 			{Variation: "stable", Outcomes: &traffic.Outcomes{Window: time.Minute, Completed: 9_000 + i}},
 			{Variation: "canary", Outcomes: &traffic.Outcomes{Window: time.Minute, Completed: 1_000 - i}},
 		}})
@@ -285,7 +285,7 @@ func TestProxiesThatAreNotCountedAreInTheStatus(t *testing.T) {
 	w.look()
 	seen := arms(90, 10)
 	seen[1].Outcomes.Uncounted = 2
-	w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1, Arms: seen})
+	w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Acknowledged: 1, Arms: seen})
 	r := w.look()
 	if stable, canary := r.Status.Observed[0].UncountedProxies, r.Status.Observed[1].UncountedProxies; stable != nil || canary == nil || *canary != 2 {
 		t.Errorf("observed is %+v", r.Status.Observed)
@@ -297,7 +297,7 @@ func TestASharePercentThatWaversIsNotWrittenEachTime(t *testing.T) {
 	w := newWorld(t)
 	w.look()
 	for i := range uint64(20) {
-		w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1, Arms: arms(90, 10+i)})
+		w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Acknowledged: 1, Arms: arms(90, 10+i)})
 		w.look()
 		w.clock.Step(time.Second)
 	}
@@ -311,7 +311,7 @@ func TestAContradictionThatGoesOnIsNotWrittenEachTime(t *testing.T) {
 	w := newWorld(t)
 	w.ready["canary"] = 0
 	for i := range uint64(3) {
-		w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1, Arms: arms(900, 100+i)})
+		w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Acknowledged: 1, Arms: arms(900, 100+i)})
 		w.look()
 		w.clock.Step(10 * time.Minute)
 	}
@@ -320,7 +320,7 @@ func TestAContradictionThatGoesOnIsNotWrittenEachTime(t *testing.T) {
 	}
 	w.writes = 0
 	for i := range uint64(20) {
-		w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1, Arms: arms(900, 200+i)})
+		w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Acknowledged: 1, Arms: arms(900, 200+i)})
 		w.look()
 		w.clock.Step(time.Second)
 	}
@@ -339,7 +339,7 @@ func TestCountsThatAreALieDoNotKeepTheStatusFromBeingWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.look()
-			w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1, Arms: all})
+			w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Acknowledged: 1, Arms: all})
 			for _, o := range w.look().Status.Observed {
 				if o.SharePercent == nil || *o.SharePercent != 50 || *o.Requests <= 0 {
 					t.Errorf("observed is %+v", o)
@@ -353,13 +353,13 @@ func TestAShareIsClampedAndComesBack(t *testing.T) {
 	w := newWorld(t)
 	w.look()
 	w.ready["canary"] = 0
-	if r := w.look(); r.Status.Split != "stable 100 / canary 0" || r.Status.InForce.Sequence != 2 || degradedFor(r) != "NoReadyEndpoints" {
+	if r := w.look(); r.Status.Split != "stable 100 / canary 0" || r.Status.Effective.Sequence != 2 || degradedFor(r) != "NoReadyEndpoints" {
 		t.Errorf("the status is %+v", r.Status)
 	}
 	w.ready["canary"] = 1
 	w.look()
 	w.clock.Step(traffic.Returns)
-	if r := w.look(); r.Status.Split != "stable 90 / canary 10" || r.Status.InForce.Sequence != 3 || degradedFor(r) != "" {
+	if r := w.look(); r.Status.Split != "stable 90 / canary 10" || r.Status.Effective.Sequence != 3 || degradedFor(r) != "" {
 		t.Errorf("the status is %+v", r.Status)
 	}
 }

@@ -87,8 +87,8 @@ func (w *world) looks() *v1alpha1.ABRelease {
 func TestARouterThatIsNoMeshWorksAlone(t *testing.T) {
 	w := newWorld(t)
 	proxy := w.without()
-	if r := w.looks(); r.Status.InForce != nil || !strings.Contains(conditionOf(r, v1alpha1.ConditionReady).Message, "there is no Service web") {
-		t.Fatalf("without the Service in force is %+v, Ready %+v", r.Status.InForce, conditionOf(r, v1alpha1.ConditionReady))
+	if r := w.looks(); r.Status.Effective != nil || !strings.Contains(conditionOf(r, v1alpha1.ConditionReady).Message, "there is no Service web") {
+		t.Fatalf("without the Service in force is %+v, Ready %+v", r.Status.Effective, conditionOf(r, v1alpha1.ConditionReady))
 	}
 	canary := podOf("canary", "10.1.0.2", corev1.ConditionTrue)
 	w.create(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{
@@ -146,8 +146,8 @@ func TestAReleaseThatLosesItsServiceIsRemovedFromItsRouter(t *testing.T) {
 		t.Error("a router that does not answer is not asked again")
 	}
 	w.router.Break(nil)
-	if r := w.look(); r.Status.InForce != nil || w.router.Current() != nil {
-		t.Errorf("in force is %+v, and the router has %+v", r.Status.InForce, w.router.Current())
+	if r := w.look(); r.Status.Effective != nil || w.router.Current() != nil {
+		t.Errorf("in force is %+v, and the router has %+v", r.Status.Effective, w.router.Current())
 	}
 }
 

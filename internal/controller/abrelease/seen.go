@@ -19,56 +19,56 @@ import (
 
 // Bounds of the status.
 const (
-	maxLaggards = 10
-	maxWhy      = 256
-	maxName     = 317
+	maxOutOfSync = 10
+	maxWhy       = 256
+	maxName      = 317
 )
 
 // writeSeen says what is known of the proxies and of the variations. While nobody was
 // asked, what is known of the proxies is that it is unknown.
 func (s *subject) writeSeen(status *v1alpha1.ABReleaseStatus) {
 	if s.decision.After == nil {
-		status.Confirmed, status.Observed = nil, nil
+		status.Acknowledged, status.Observed = nil, nil
 		return
 	}
 	if s.seen == nil {
-		if c := status.Confirmed; c != nil {
-			c.Knowledge, c.ConfirmedProxies, c.Laggards, c.Gone, c.Count = v1alpha1.ConfirmedUnknown, 0, nil, nil, fmt.Sprintf("?/%d", c.Proxies)
+		if c := status.Acknowledged; c != nil {
+			c.Knowledge, c.AcknowledgedProxies, c.OutOfSync, c.Gone, c.Count = v1alpha1.AcknowledgedUnknown, 0, nil, nil, fmt.Sprintf("?/%d", c.Proxies)
 		}
 	} else {
-		status.Confirmed = confirmation(s.seen)
+		status.Acknowledged = acknowledgment(s.seen)
 	}
 	status.Observed = s.observed()
 }
 
-func confirmation(seen *traffic.Observation) *v1alpha1.SplitConfirmation {
-	c := &v1alpha1.SplitConfirmation{
-		Count: fmt.Sprintf("%d/%d", seen.Confirmed, seen.Wanted), Knowledge: v1alpha1.ConfirmedKnowledge(seen.Knowledge),
+func acknowledgment(seen *traffic.Observation) *v1alpha1.SplitAcknowledgment {
+	c := &v1alpha1.SplitAcknowledgment{
+		Count: fmt.Sprintf("%d/%d", seen.Acknowledged, seen.Wanted), Knowledge: v1alpha1.AcknowledgmentState(seen.Knowledge),
 		Sequence: int64(min(seen.Sequence, math.MaxInt64)), //nolint:gosec // it is bounded
-		Proxies:  count(seen.Wanted), ConfirmedProxies: count(seen.Confirmed),
+		Proxies:  count(seen.Wanted), AcknowledgedProxies: count(seen.Acknowledged),
 	}
-	c.Laggards, c.Gone = laggards(seen.Laggards), laggards(seen.Gone)
+	c.OutOfSync, c.Gone = outOfSync(seen.OutOfSync), outOfSync(seen.Gone)
 	c.Pods, c.ProxiedPods, c.RoutingPods = count(seen.Around.Pods), count(seen.Around.Proxied), count(seen.Around.Routing)
 	return c
 }
 
-// laggards are the first of them, each once.
-func laggards(all []traffic.Laggard) (first []v1alpha1.ProxyLaggard) {
+// outOfSync are the first of them, each once.
+func outOfSync(all []traffic.OutOfSync) (first []v1alpha1.OutOfSyncProxy) {
 	named := map[string]bool{}
 	for _, l := range all {
-		if len(first) == maxLaggards {
+		if len(first) == maxOutOfSync {
 			break
 		}
 		if l.Name == "" || named[l.Name] {
 			continue
 		}
 		named[l.Name] = true
-		laggard := v1alpha1.ProxyLaggard{Name: diff.TruncateText(l.Name, maxName), Why: diff.TruncateText(diff.Printable(l.Why), maxWhy)}
+		outOfSync := v1alpha1.OutOfSyncProxy{Name: diff.TruncateText(l.Name, maxName), Why: diff.TruncateText(diff.Printable(l.Why), maxWhy)}
 		if !l.Since.IsZero() {
 			at := metav1.NewTime(l.Since).Rfc3339Copy()
-			laggard.RejectionTime = &at
+			outOfSync.RejectionTime = &at
 		}
-		first = append(first, laggard)
+		first = append(first, outOfSync)
 	}
 	return first
 }
@@ -136,11 +136,11 @@ func (s *subject) olderText() string {
 		strings.Join(named, ", "), rest, s.seen.RedirectedAt.UTC().Format(time.RFC3339))
 }
 
-func (s *subject) writeConfirmed(set condition.Set) {
-	const kind = v1alpha1.ConditionConfirmed
+func (s *subject) writeAcknowledged(set condition.Set) {
+	const kind = v1alpha1.ConditionAcknowledged
 	switch s.standing() {
-	case release.Confirmed:
-		set.Put(kind, metav1.ConditionTrue, reasonConfirmed, s.confirmingText())
+	case release.Acknowledged:
+		set.Put(kind, metav1.ConditionTrue, reasonAcknowledged, s.acknowledgingText())
 	case release.NotYetRedirected:
 		set.Put(kind, metav1.ConditionFalse, v1alpha1.ReasonNotYetRedirected, s.olderText())
 	case release.Unrouted:
@@ -150,25 +150,25 @@ func (s *subject) writeConfirmed(set condition.Set) {
 	case release.Proceeded:
 		set.Put(kind, metav1.ConditionFalse, reasonProceeded, s.overdueText())
 	case release.Unobserved:
-		set.Put(kind, metav1.ConditionUnknown, reasonUnobserved, s.confirmingText())
-	case release.Confirming:
+		set.Put(kind, metav1.ConditionUnknown, reasonUnobserved, s.acknowledgingText())
+	case release.Acknowledging:
 		if s.seen == nil {
-			set.Put(kind, metav1.ConditionUnknown, reasonConfirming, "proxies are being told")
+			set.Put(kind, metav1.ConditionUnknown, reasonAcknowledging, "proxies are being told")
 			return
 		}
-		set.Put(kind, metav1.ConditionFalse, reasonLaggards, s.confirmingText())
+		set.Put(kind, metav1.ConditionFalse, reasonOutOfSync, s.acknowledgingText())
 	}
 }
 
-// confirmingText says who has confirmed what, and names who has not.
-func (s *subject) confirmingText() string {
+// acknowledgingText says who has acknowledged what, and names who has not.
+func (s *subject) acknowledgingText() string {
 	sequence := s.decision.After.Split.Sequence
 	if s.seen == nil {
 		return fmt.Sprintf("which proxies have sequence %d is not known", sequence)
 	}
-	text := fmt.Sprintf("%d of %d proxies have confirmed sequence %d", s.seen.Confirmed, s.seen.Wanted, sequence)
-	if len(s.seen.Laggards) > 0 {
-		text += "; not " + listed(s.seen.Laggards)
+	text := fmt.Sprintf("%d of %d proxies have acknowledged sequence %d", s.seen.Acknowledged, s.seen.Wanted, sequence)
+	if len(s.seen.OutOfSync) > 0 {
+		text += "; not " + listed(s.seen.OutOfSync)
 	}
 	if len(s.seen.Gone) > 0 {
 		text += "; not counted: " + listed(s.seen.Gone)
@@ -180,7 +180,7 @@ func (s *subject) confirmingText() string {
 }
 
 // listed names the first three proxies.
-func listed(proxies []traffic.Laggard) string {
+func listed(proxies []traffic.OutOfSync) string {
 	var names []string
 	for i, l := range proxies {
 		if i == 3 {
@@ -194,15 +194,15 @@ func listed(proxies []traffic.Laggard) string {
 
 // overdueText says which proxies are late.
 func (s *subject) overdueText() string {
-	return fmt.Sprintf("%s; the deadline of %s is over", s.confirmingText(), s.policy().Deadline)
+	return fmt.Sprintf("%s; the deadline of %s is over", s.acknowledgingText(), s.policy().Deadline)
 }
 
 // holdText says what helps a release that holds.
 func (s *subject) holdText() string {
 	if s.policy().Proceed {
-		return "; the release does not proceed before one proxy has confirmed"
+		return "; the release does not proceed before one proxy has acknowledged"
 	}
-	return "; mend these proxies, delete their pods, or set spec.confirmation.onLaggard to Proceed"
+	return "; mend these proxies, delete their pods, or set spec.acknowledgment.onTimeout to Proceed"
 }
 
 // nobodyText says how many pods could send requests to the Service by a proxy.

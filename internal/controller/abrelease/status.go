@@ -22,15 +22,15 @@ import (
 
 // Reasons of conditions that are not those of a problem.
 const (
-	reasonInForce    = "InForce"
-	reasonInvalid    = "Invalid"
-	reasonConfirming = "Confirming"
-	reasonLaggards   = "Laggards"
-	reasonUnobserved = "Unobserved"
-	reasonConfirmed  = "Confirmed"
-	reasonNobody     = "NobodyRoutes"
-	reasonOverdue    = "DeadlineExceeded"
-	reasonProceeded  = "Proceeded"
+	reasonEffective     = "Effective"
+	reasonInvalid       = "Invalid"
+	reasonAcknowledging = "Acknowledging"
+	reasonOutOfSync     = "OutOfSync"
+	reasonUnobserved    = "Unobserved"
+	reasonAcknowledged  = "Acknowledged"
+	reasonNobody        = "NoProxies"
+	reasonOverdue       = "DeadlineExceeded"
+	reasonProceeded     = "Proceeded"
 )
 
 // write stores what was decided and seen, if people see anything new in it, and tells
@@ -84,7 +84,7 @@ func uncounted(status *v1alpha1.ABReleaseStatus) {
 		o := &status.Observed[i]
 		o.Requests, o.Failed, o.InFlight, o.SharePercent, o.UncountedProxies, o.WindowSeconds = nil, nil, nil, nil, nil, 0
 	}
-	if c := status.Confirmed; c != nil { // pods come and go
+	if c := status.Acknowledged; c != nil { // pods come and go
 		c.Pods, c.ProxiedPods, c.RoutingPods = 0, 0, 0
 	}
 	if told := toldReasons(status); slices.Contains(told, v1alpha1.ReasonContradicted) {
@@ -96,12 +96,12 @@ func (s *subject) writeConditions(status *v1alpha1.ABReleaseStatus) {
 	set := condition.Set{Conditions: &status.Conditions, Generation: s.release.Generation, Now: s.now}
 	s.writeReady(set)
 	if s.decision.After == nil {
-		for _, kind := range []string{v1alpha1.ConditionConfirmed, v1alpha1.ConditionDegraded} {
-			set.Put(kind, metav1.ConditionUnknown, "NotInForce", "no split is in force")
+		for _, kind := range []string{v1alpha1.ConditionAcknowledged, v1alpha1.ConditionDegraded} {
+			set.Put(kind, metav1.ConditionUnknown, "NotEffective", "no split is in force")
 		}
 		return
 	}
-	s.writeConfirmed(set)
+	s.writeAcknowledged(set)
 	s.writeDegraded(set)
 }
 
@@ -126,10 +126,10 @@ func (s *subject) writeReady(set condition.Set) {
 // writeStanding says whether proxies have what is in force.
 func (s *subject) writeStanding(set condition.Set) {
 	switch s.standing() {
-	case release.Confirmed:
-		set.Ready(reasonInForce, s.inForceText())
+	case release.Acknowledged:
+		set.Ready(reasonEffective, s.effectiveText())
 	case release.Proceeded:
-		set.Ready(reasonProceeded, s.inForceText()+"; "+s.overdueText()+", and the release goes on without them")
+		set.Ready(reasonProceeded, s.effectiveText()+"; "+s.overdueText()+", and the release goes on without them")
 	case release.Unrouted:
 		set.NotReady(reasonNobody, s.nobodyText())
 	case release.NotYetRedirected:
@@ -138,8 +138,8 @@ func (s *subject) writeStanding(set condition.Set) {
 		set.Stalled(reasonOverdue, s.overdueText()+s.holdText())
 	case release.Unobserved:
 		set.Unknown(reasonUnobserved, "it is in force, and nobody says which proxies have it")
-	case release.Confirming:
-		set.Reconciling(reasonConfirming, s.confirmingText())
+	case release.Acknowledging:
+		set.Reconciling(reasonAcknowledging, s.acknowledgingText())
 	}
 }
 
@@ -147,9 +147,9 @@ func (s *subject) clampedText(withheld []string) string {
 	return fmt.Sprintf("%s: no ready endpoints; what it would get goes to %s until it has had some for %s", strings.Join(withheld, ", "), s.decision.After.Wanted.Stable(), "10s")
 }
 
-// inForceText says what is in force, and what about its pods is not as somebody may
+// effectiveText says what is in force, and what about its pods is not as somebody may
 // think.
-func (s *subject) inForceText() string {
+func (s *subject) effectiveText() string {
 	parts := []string{release.Text(s.decision.After.Split.Shares)}
 	for _, p := range s.mesh.Problems {
 		if !p.Refused && !passesTheSplit(p.Reason) {

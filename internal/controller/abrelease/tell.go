@@ -32,7 +32,7 @@ func (r *Reconciler) tell(s *subject, was *v1alpha1.ABReleaseStatus) {
 		kind    string
 		warning bool
 	}{
-		{v1alpha1.ConditionConfirmed, false}, {v1alpha1.ConditionStalled, true},
+		{v1alpha1.ConditionAcknowledged, false}, {v1alpha1.ConditionStalled, true},
 	} {
 		before, now := reasonOf(was, c.kind), reasonOf(is, c.kind)
 		if now.reason != "" && (before.reason != now.reason || c.kind == v1alpha1.ConditionStalled && before.message != now.message) {

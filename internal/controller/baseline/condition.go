@@ -23,7 +23,7 @@ const (
 	reasonMissing   = "Missing"
 	reasonUnknown   = "Unreadable"
 	reasonRetired   = "Retired"
-	reasonSuspended = "GuardNotInForce"
+	reasonSuspended = "GuardNotActive"
 )
 
 // maxPathsTold bounds how many paths a message names.

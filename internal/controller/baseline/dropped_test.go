@@ -123,10 +123,10 @@ func TestNothingIsAuthorizedAcrossVersionsWithoutContent(t *testing.T) {
 		pending []kube.Transition
 		want    []string
 	}{
-		"both are kept":                       {pending: []kube.Transition{step(a, b), step(b, c)}, want: []string{"authorized by ci", "/spec/minReadySeconds by alice Foreign"}},
+		"both are kept":                       {pending: []kube.Transition{step(a, b), step(b, c)}, want: []string{"authorized by ci", "/spec/minReadySeconds by alice Untrusted"}},
 		"the foreign one is not":              {pending: []kube.Transition{step(a, partial(b)), step(partial(b), c)}, want: []string{"told 1", "/spec/minReadySeconds by ci Unknown", "/spec/progressDeadlineSeconds by ci Unknown"}},
 		"only the authorized one is not":      {pending: []kube.Transition{step(partial(a), direct)}, want: []string{"authorized by ci"}},
-		"it is not, and the write is alice's": {pending: []kube.Transition{step(partial(a), b)}, want: []string{"/spec/minReadySeconds by alice Foreign"}},
+		"it is not, and the write is alice's": {pending: []kube.Transition{step(partial(a), b)}, want: []string{"/spec/minReadySeconds by alice Untrusted"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := loader(t, &contents{})
@@ -171,7 +171,7 @@ func TestAWriteOverAVersionThatWasNeverJudgedIsNotImported(t *testing.T) {
 	}
 	fresh := specguard.NewState("deployments.apps.web", (&subject{key: webKey}).target())
 	kept := judge(fresh, kube.View{Current: b, Pending: []kube.Transition{step(a, b)}})
-	if diff := cmp.Diff([]string{"authorized by ", "/spec/minReadySeconds by alice Foreign"}, decided(kept)); diff != "" {
+	if diff := cmp.Diff([]string{"authorized by ", "/spec/minReadySeconds by alice Untrusted"}, decided(kept)); diff != "" {
 		t.Errorf("with both versions (-want +got):\n%s", diff)
 	}
 	lost := judge(fresh, kube.View{Current: b, Pending: []kube.Transition{step(partial(a), b)}})

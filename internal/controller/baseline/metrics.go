@@ -79,10 +79,10 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock) (*Metric
 		conflicts:    counter("plumbline_assessor_conflicts_total", "Writes refused because somebody else had written; decided again."),
 		completed:    counter("plumbline_assessor_completed_total", "Decisions completed after a crash."),
 		trimFailures: counter("plumbline_assessor_trim_failures_total", "Old revisions that could not be removed for now."),
-		recordGaps:   counter("plumbline_assessor_record_gaps_total", "Times that records of writes may have been lost before they were read."),
+		recordGaps:   counter("plumbline_assessor_admission_record_gaps_total", "Times that records of writes may have been lost before they were read."),
 		liveReads:    counter("plumbline_assessor_content_reads_total", "Live reads of objects whose content was not kept when they were judged."),
 		displaced: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "plumbline_assessor_records_dropped_total",
+			Name: "plumbline_assessor_admission_records_dropped_total",
 			Help: "Records of writes that made room for others before anything joined them, by reason: per_object (more than 64 of one object), count (more than 20000), bytes (more than 32 MiB).",
 		}, []string{"reason"}),
 		watchErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -98,7 +98,7 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock) (*Metric
 			"Age of the oldest drift by kind.", []string{"kind"}, nil),
 		staleness: prometheus.NewDesc("plumbline_assessor_last_assessed_seconds",
 			"Time since the last object was assessed.", nil, nil),
-		recordsUp: prometheus.NewDesc("plumbline_assessor_records_up",
+		recordsUp: prometheus.NewDesc("plumbline_assessor_admission_records_up",
 			"1 while the webhook's records of writes can be read, 0 while they cannot; absent without Redis.", nil, nil),
 		known: map[kube.Key]figure{},
 	}

@@ -65,7 +65,7 @@ type surrounding struct {
 	stamps            string
 }
 
-func (r *Reconciler) surrounding(snapshot *guard.Snapshot, defaults *guarddefaults.InForce, key kube.Key) surrounding {
+func (r *Reconciler) surrounding(snapshot *guard.Snapshot, defaults *guarddefaults.Active, key kube.Key) surrounding {
 	s := surrounding{guards: snapshot.FindEpoch(key), defaults: defaults.Epoch}
 	if e := r.Environments.Of(key.Namespace); e != nil {
 		s.environment, s.environmentName, s.environmentChange = e.UID, e.Name, e.Generation
@@ -87,7 +87,7 @@ func (s *subject) unguarded() bool { return s.rules.Empty() }
 // read gathers what is known. A nil subject without an error means that not
 // enough is known yet to decide anything; it is asked again after wait.
 func (r *Reconciler) read(ctx context.Context, key kube.Key) (s *subject, wait time.Duration, err error) {
-	snapshot, defaults := r.Guards.Snapshot(), r.Defaults.InForce()
+	snapshot, defaults := r.Guards.Snapshot(), r.Defaults.Active()
 	if snapshot == nil || defaults == nil {
 		return nil, unknownAgain, nil
 	}

@@ -24,7 +24,7 @@ func (g guardsOf) Snapshot() *guard.Snapshot { return g.snapshot }
 
 func (guardsOf) Of(string) *v1alpha1.Environment { return nil }
 
-func (guardsOf) InForce() *guarddefaults.InForce { return guarddefaults.NewInForce(nil, nil) }
+func (guardsOf) Active() *guarddefaults.Active { return guarddefaults.NewActive(nil, nil) }
 
 // A decision that ended after its Baseline was removed had the object counted for ever.
 func TestAnObjectWithoutABaselineAndAGuardIsNotCounted(t *testing.T) {

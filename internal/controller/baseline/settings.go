@@ -37,11 +37,11 @@ const maxRequest = 256
 
 // Defaults tells which GuardDefaults are in force; *guarddefaults.Controller does.
 type Defaults interface {
-	InForce() *guarddefaults.InForce
+	Active() *guarddefaults.Active
 }
 
 // resolve finds what holds for the checks and repairs of the object.
-func (r *Reconciler) resolve(s *subject, defaults *guarddefaults.InForce) resync.Settings {
+func (r *Reconciler) resolve(s *subject, defaults *guarddefaults.Active) resync.Settings {
 	return defaults.Resolve(s.context.environmentName, resync.Hierarchy{
 		Annotations:   s.annotations(),
 		GVK:           canon.GVK(s.key.GroupVersionKind),

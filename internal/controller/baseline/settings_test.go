@@ -184,7 +184,7 @@ func TestWhetherAMissingObjectMayBeCreatedAgainIsTold(t *testing.T) {
 			}}},
 		}
 	}
-	alice := v1alpha1.Actor{User: "alice", Class: v1alpha1.ActorForeign}
+	alice := v1alpha1.Actor{User: "alice", Class: v1alpha1.ActorUntrusted}
 	tests := map[string]struct {
 		baseline *v1alpha1.Baseline
 		change   func(*subject)

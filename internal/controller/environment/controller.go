@@ -151,7 +151,7 @@ func status(e *v1alpha1.Environment, share Share, conditions condition.Set) {
 		conditions.Put(v1alpha1.ConditionDegraded, metav1.ConditionUnknown, "InvalidSelector", "the selector selects no namespaces while it is invalid")
 		return
 	}
-	conditions.Ready("InForce", fmt.Sprintf("%d namespaces belong to this environment", len(share.Namespaces)))
+	conditions.Ready("Active", fmt.Sprintf("%d namespaces belong to this environment", len(share.Namespaces)))
 	var known []condition.Degradation
 	if len(share.Overlaps) > 0 {
 		known = append(known, condition.Degradation{Reason: v1alpha1.ReasonNamespacesOverlap, Message: overlapMessage(e.Name, share.Overlaps)})

@@ -33,11 +33,11 @@ const (
 
 // Reasons of the condition Enforced.
 const (
-	reasonInForce        = "InForce"
+	reasonEnforced       = "Enforced"
 	reasonSuspended      = "Suspended"
 	reasonNotDenying     = "NotInModeDeny"
-	reasonNotYet         = "NotYetInForce"
-	reasonNotInForce     = "PolicyNotInForce"
+	reasonNotYet         = "NotYetEnforced"
+	reasonNotEnforced    = "PolicyNotEnforced"
 	reasonNotRegistered  = "KindsNotRegistered"
 	reasonNotAsked       = "NotKnown"
 	reasonKindNotServed  = "KindNotServed"
@@ -160,7 +160,7 @@ func (a *asked) judge(answer Answer, g *v1alpha1.ClusterSpecGuard, plural func(v
 	case answer.Err != nil:
 		return state{metav1.ConditionUnknown, reasonNotAsked, "asking the API server whether the guard is in force: " + answer.Err.Error()}
 	case answer.Generation != g.Generation && (a.proven || now.Sub(a.since) >= settling):
-		return state{metav1.ConditionFalse, reasonNotInForce, "the API server does not carry out the policy plumbline-deny for this guard, so nothing is refused: the policy or its binding is missing, or cannot be evaluated"}
+		return state{metav1.ConditionFalse, reasonNotEnforced, "the API server does not carry out the policy plumbline-deny for this guard, so nothing is refused: the policy or its binding is missing, or cannot be evaluated"}
 	case answer.Generation != g.Generation:
 		return state{metav1.ConditionFalse, reasonNotYet, "the API server does not refuse anything for this guard yet"}
 	}
@@ -174,7 +174,7 @@ func (a *asked) judge(answer Answer, g *v1alpha1.ClusterSpecGuard, plural func(v
 	if len(missing) > 0 {
 		return state{metav1.ConditionFalse, reasonNotRegistered, "the installation does not register these kinds (chart value guard.resources), so writes of them are not refused: " + strings.Join(missing, ", ")}
 	}
-	return state{metav1.ConditionTrue, reasonInForce, "the API server refuses what this guard does not allow"}
+	return state{metav1.ConditionTrue, reasonEnforced, "the API server refuses what this guard does not allow"}
 }
 
 // tell makes an event and a figure of the state.
@@ -188,9 +188,9 @@ func (e *Enforcement) tell(g *v1alpha1.ClusterSpecGuard, before, after state) {
 		return
 	}
 	switch after.reason {
-	case reasonInForce:
+	case reasonEnforced:
 		e.Recorder.Eventf(g, nil, corev1.EventTypeNormal, "Enforced", actionAskForPolicies, "%s", after.message)
-	case reasonNotInForce, reasonNotRegistered:
+	case reasonNotEnforced, reasonNotRegistered:
 		e.Recorder.Eventf(g, nil, corev1.EventTypeWarning, "NotEnforced", actionAskForPolicies, "%s", after.message)
 	default: // on its way, suspended or not known: the condition says so
 	}

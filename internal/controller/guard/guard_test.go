@@ -203,7 +203,7 @@ func TestReadyTellsWhatIsWrong(t *testing.T) {
 		kinds  kinds
 		want   string
 	}{
-		"in force": {kinds: healthy, want: "Ready=True InForce: in force"},
+		"in force": {kinds: healthy, want: "Ready=True Active: in force"},
 		"a kind being listed": {
 			want: "Reconciling=True NotReadable: spec.resources[0]: Deployment is being listed",
 		},
@@ -215,7 +215,7 @@ func TestReadyTellsWhatIsWrong(t *testing.T) {
 			change: func(g *v1alpha1.SpecGuard) {
 				g.Spec.Resources = []v1alpha1.GuardedResource{kind("example.org/v1", "Widget")}
 			},
-			kinds: healthy, want: "Stalled=True NotInForce: spec.resources[0].kind: example.org/v1, Kind=Widget: the API server does not serve this kind",
+			kinds: healthy, want: "Stalled=True NotActive: spec.resources[0].kind: example.org/v1, Kind=Widget: the API server does not serve this kind",
 		},
 		"each of two kinds that may not be read": {
 			change: func(g *v1alpha1.SpecGuard) {

@@ -109,7 +109,7 @@ func TestMassDriftIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
 func junk(n int) (all []v1alpha1.Baseline) {
 	for range n {
 		b := baselineOf("mallorys", v1alpha1.StateDrifted, time.Minute, "ClusterSpecGuard/platform")
-		b.Status.Findings = []v1alpha1.Finding{{Class: v1alpha1.ClassObjectUnexpected, Actor: v1alpha1.Actor{User: "mallory", Class: v1alpha1.ActorForeign}}}
+		b.Status.Findings = []v1alpha1.Finding{{Class: v1alpha1.ClassObjectUnexpected, Actor: v1alpha1.Actor{User: "mallory", Class: v1alpha1.ActorUntrusted}}}
 		all = append(all, b)
 	}
 	return all

@@ -219,7 +219,7 @@ func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v
 		if failing != "" {
 			text += "; " + failing
 		}
-		conditions.Stalled("NotInForce", text)
+		conditions.Stalled("NotActive", text)
 		return
 	}
 	if failing != "" {
@@ -241,7 +241,7 @@ func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v
 	if unstamped := c.unstamped(spec); len(unstamped) > 0 {
 		message += "; the installation does not stamp these trusted groups, so they count for nothing: " + strings.Join(unstamped, ", ")
 	}
-	conditions.Ready("InForce", message)
+	conditions.Ready("Active", message)
 }
 
 // suspension says when a suspension is over, which the API server's expressions

@@ -37,14 +37,14 @@ type Controller struct {
 	Changed func()
 
 	rules    expression.Cache
-	current  atomic.Pointer[InForce]
+	current  atomic.Pointer[Active]
 	assigned atomic.Bool
 }
 
-// InForce returns what is in force. It is nil until that is known, and until it is
+// Active returns what is in force. It is nil until that is known, and until it is
 // known which Environment a namespace belongs to: what was decided without them
 // would be decided again a moment later, for every object.
-func (c *Controller) InForce() *InForce {
+func (c *Controller) Active() *Active {
 	if !c.assigned.Load() {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, fmt.Errorf("listing environments: %w", err)
 	}
 	known := NamesOf(environments.Items)
-	c.publish(NewInForce(defaults.Items, known))
+	c.publish(NewActive(defaults.Items, known))
 	verdicts := Rank(defaults.Items, known)
 	var failed []error
 	for i := range defaults.Items {
@@ -101,7 +101,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 }
 
 // publish puts into force what differs from before.
-func (c *Controller) publish(f *InForce) {
+func (c *Controller) publish(f *Active) {
 	before := c.current.Load()
 	if before != nil && before.same(f) {
 		return
@@ -120,7 +120,7 @@ func (c *Controller) write(ctx context.Context, d *v1alpha1.GuardDefaults, v Ver
 	next := d.DeepCopy()
 	next.Status.ObservedGeneration = d.Generation
 	conditions := condition.Set{Conditions: &next.Status.Conditions, Generation: d.Generation, Now: c.Clock.Now()}
-	if v.InForce && !v.Broken {
+	if v.Active && !v.Broken {
 		conditions.Ready(v.Reason, v.Message)
 	} else {
 		conditions.Stalled(v.Reason, v.Message)
@@ -136,7 +136,7 @@ func (c *Controller) write(ctx context.Context, d *v1alpha1.GuardDefaults, v Ver
 
 // Verdict says whether a GuardDefaults is in force, and why not.
 type Verdict struct {
-	InForce bool
+	Active bool
 	// Broken says that a part of what is in force has no effect.
 	Broken          bool
 	Reason, Message string
@@ -145,7 +145,7 @@ type Verdict struct {
 // withRules adds to the verdict on defaults that are in force which of their readiness
 // rules cannot be compiled.
 func (c *Controller) withRules(d *v1alpha1.GuardDefaults, v Verdict) Verdict {
-	if !v.InForce {
+	if !v.Active {
 		return v
 	}
 	var broken []string
@@ -182,13 +182,13 @@ func Rank(defaults []v1alpha1.GuardDefaults, environments sets.Set[string]) map[
 		}
 		if older, taken := first[scope]; taken {
 			verdicts[d.Name] = Verdict{
-				Reason:  "OlderInForce",
+				Reason:  "OlderActive",
 				Message: fmt.Sprintf("the older %s is in force %s", older, where(scope)),
 			}
 			continue
 		}
 		first[scope] = d.Name
-		verdicts[d.Name] = Verdict{InForce: true, Reason: "InForce", Message: "in force " + where(scope)}
+		verdicts[d.Name] = Verdict{Active: true, Reason: "Active", Message: "in force " + where(scope)}
 	}
 	return verdicts
 }

@@ -33,15 +33,15 @@ func TestRank(t *testing.T) {
 	}{
 		"one install-wide and one per environment are all in force": {
 			defaults: []v1alpha1.GuardDefaults{defaults("wide", "", 0), defaults("prod", "prod", 0), defaults("dev", "dev", 0)},
-			want:     map[string]string{"wide": "InForce", "prod": "InForce", "dev": "InForce"},
+			want:     map[string]string{"wide": "Active", "prod": "Active", "dev": "Active"},
 		},
 		"of two that compete the older is in force": {
 			defaults: []v1alpha1.GuardDefaults{defaults("young", "", 0), defaults("old", "", time.Hour)},
-			want:     map[string]string{"young": "OlderInForce", "old": "InForce"},
+			want:     map[string]string{"young": "OlderActive", "old": "Active"},
 		},
 		"of two made in the same second the first by name is in force": {
 			defaults: []v1alpha1.GuardDefaults{defaults("b", "prod", 0), defaults("a", "prod", 0)},
-			want:     map[string]string{"b": "OlderInForce", "a": "InForce"},
+			want:     map[string]string{"b": "OlderActive", "a": "Active"},
 		},
 		"an environment that does not exist has no defaults": {
 			defaults: []v1alpha1.GuardDefaults{defaults("lost", "gone", 0)},
@@ -53,8 +53,8 @@ func TestRank(t *testing.T) {
 			got := map[string]string{}
 			for d, v := range Rank(tc.defaults, sets.New("prod", "dev")) {
 				got[d] = v.Reason
-				if v.InForce != (v.Reason == "InForce") {
-					t.Errorf("%s: in force %t with reason %s", d, v.InForce, v.Reason)
+				if v.Active != (v.Reason == "Active") {
+					t.Errorf("%s: in force %t with reason %s", d, v.Active, v.Reason)
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -65,7 +65,7 @@ func TestRank(t *testing.T) {
 }
 
 func TestARuleThatCannotBeCompiledIsTold(t *testing.T) {
-	const inForce, where = "InForce", "in force for the whole installation"
+	const inForce, where = "Active", "in force for the whole installation"
 	rule := func(expression string) func(*v1alpha1.GuardDefaultsSpec) {
 		return func(s *v1alpha1.GuardDefaultsSpec) {
 			s.Readiness = append(s.Readiness, v1alpha1.ReadinessRule{APIGroup: "shop.example", Kind: "Basket", Expression: expression})
@@ -77,14 +77,14 @@ func TestARuleThatCannotBeCompiledIsTold(t *testing.T) {
 		given  Verdict
 		want   Verdict
 	}{
-		"no rules":   {nil, Verdict{InForce: true, Reason: inForce, Message: where}, Verdict{InForce: true, Reason: inForce, Message: where}},
-		"good rules": {[]func(*v1alpha1.GuardDefaultsSpec){rule("true")}, Verdict{InForce: true, Reason: inForce, Message: where}, Verdict{InForce: true, Reason: inForce, Message: where}},
+		"no rules":   {nil, Verdict{Active: true, Reason: inForce, Message: where}, Verdict{Active: true, Reason: inForce, Message: where}},
+		"good rules": {[]func(*v1alpha1.GuardDefaultsSpec){rule("true")}, Verdict{Active: true, Reason: inForce, Message: where}, Verdict{Active: true, Reason: inForce, Message: where}},
 		"a rule that is none": {
-			[]func(*v1alpha1.GuardDefaultsSpec){rule("true"), rule("self.phase")}, Verdict{InForce: true, Reason: inForce, Message: where},
-			Verdict{InForce: true, Broken: true, Reason: v1alpha1.ReasonInvalidExpression, Message: where + ", but no object of these kinds is ready: " + broken},
+			[]func(*v1alpha1.GuardDefaultsSpec){rule("true"), rule("self.phase")}, Verdict{Active: true, Reason: inForce, Message: where},
+			Verdict{Active: true, Broken: true, Reason: v1alpha1.ReasonInvalidExpression, Message: where + ", but no object of these kinds is ready: " + broken},
 		},
 		"a rule that is none, of defaults that are not in force": {
-			[]func(*v1alpha1.GuardDefaultsSpec){rule("self.phase")}, Verdict{Reason: "OlderInForce", Message: "older"}, Verdict{Reason: "OlderInForce", Message: "older"},
+			[]func(*v1alpha1.GuardDefaultsSpec){rule("self.phase")}, Verdict{Reason: "OlderActive", Message: "older"}, Verdict{Reason: "OlderActive", Message: "older"},
 		},
 	}
 	for name, test := range tests {

@@ -52,7 +52,7 @@ func (g *Guards) Read(ctx context.Context, from client.Reader) (exec.GuardView, 
 	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
 		return nil, fmt.Errorf("reading the guards: %w", err)
 	}
-	v.defaults = guarddefaults.NewInForce(defaults.Items, guarddefaults.NamesOf(environments.Items))
+	v.defaults = guarddefaults.NewActive(defaults.Items, guarddefaults.NamesOf(environments.Items))
 	v.noteConditions()
 	v.assign(environments.Items)
 	return v, nil
@@ -62,7 +62,7 @@ func (g *Guards) Read(ctx context.Context, from client.Reader) (exec.GuardView, 
 type view struct {
 	clock        clock.PassiveClock
 	snapshot     *guard.Snapshot
-	defaults     *guarddefaults.InForce
+	defaults     *guarddefaults.Active
 	rules        *expression.Cache
 	environments environment.Assignment
 	// frozen is the mass drift of each guard.

@@ -149,7 +149,7 @@ func TestAMissingPermissionIsToldOnceAndAskedForAgain(t *testing.T) {
 	if len(answers.asked) != 3 {
 		t.Errorf("within ten seconds it is asked for again: %q", answers.asked)
 	}
-	if events := b.events(); len(events) != 1 || !strings.HasPrefix(events[0], "Warning Escalated 1 drifted object needs a person: ") {
+	if events := b.events(); len(events) != 1 || !strings.HasPrefix(events[0], "Warning RemediationEscalated 1 drifted object needs a person: ") {
 		t.Errorf("events are %q", events)
 	}
 	if len(b.told) != 1 || b.told[0].Type != notify.PlanEscalated {

@@ -300,7 +300,7 @@ func TestPeopleAreToldOnceOfWhatTheyHaveToDecide(t *testing.T) {
 	b.clock.SetTime(epoch.Add(41 * time.Minute))
 	b.look()
 	events := b.events()
-	if len(events) != 1 || !strings.HasPrefix(events[0], "Warning Escalated 2 drifted objects need a person: ") || !strings.Contains(events[0], "older than 1h0m0s") {
+	if len(events) != 1 || !strings.HasPrefix(events[0], "Warning RemediationEscalated 2 drifted objects need a person: ") || !strings.Contains(events[0], "older than 1h0m0s") {
 		t.Fatalf("events are %v", events)
 	}
 	if len(b.told) != 1 || b.told[0].Type != notify.PlanEscalated || b.told[0].Counts.Total != 2 || len(b.told[0].Targets) != 2 || b.told[0].Reason == "" {

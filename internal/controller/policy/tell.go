@@ -22,7 +22,7 @@ import (
 // Reasons of Events about a policy.
 const (
 	reasonPlanCreated = "PlanCreated"
-	reasonEscalated   = "Escalated"
+	reasonEscalated   = "RemediationEscalated"
 	// action is what the assessor did when it made an Event.
 	action = "Plan"
 	// maxNote is the API server's limit of an Event's note, in bytes.

@@ -138,7 +138,7 @@ func state(place Place, action Action, bundle string) string {
 func (r *Reconciler) report(namespace string, theirs *corev1.ConfigMap) {
 	const what = "This ConfigMap has the name of the one that proxies take their authorities from, and is not Plumbline's: proxies of this namespace may not connect. Remove or rename it."
 	r.Log.Info("authority.foreign", "namespace", namespace, "configmap", inject.CAConfigMap)
-	r.Recorder.Eventf(theirs, nil, corev1.EventTypeWarning, "NotOurs", "Publish", what)
+	r.Recorder.Eventf(theirs, nil, corev1.EventTypeWarning, "ConfigMapNotOurs", "Publish", what)
 }
 
 // carry carries an action out. Who was overtaken hears of it by the watch, and a

@@ -110,7 +110,7 @@ func TestWhatIsNotOursIsToldOnce(t *testing.T) {
 	if n := len(w.recorder.Events); n != 1 {
 		t.Fatalf("%d events", n)
 	}
-	if event := <-w.recorder.Events; !strings.Contains(event, "NotOurs") || !strings.Contains(event, "Remove or rename it") {
+	if event := <-w.recorder.Events; !strings.Contains(event, "ConfigMapNotOurs") || !strings.Contains(event, "Remove or rename it") {
 		t.Errorf("the event is %q", event)
 	}
 	if w.copies(stateForeign) != 1 || w.copies(stateCurrent) != 0 {

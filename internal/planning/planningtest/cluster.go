@@ -122,7 +122,7 @@ func (c *Cluster) Drift(name string, change func(*appsv1.Deployment)) {
 	status.Findings = []v1alpha1.Finding{{
 		Path: "/spec/template/spec/containers/[name=app]/image", Operation: v1alpha1.OperationChanged,
 		Type: v1alpha1.DriftImage, Class: v1alpha1.ClassImageRepository, FirstSeenTime: first,
-		Actor: v1alpha1.Actor{User: "alice", Class: v1alpha1.ActorForeign, Source: v1alpha1.ActorSourceWriterStamp},
+		Actor: v1alpha1.Actor{User: "alice", Class: v1alpha1.ActorUntrusted, Source: v1alpha1.ActorSourceWriterStamp},
 	}}
 	status.Severity = &v1alpha1.Severity{Level: v1alpha1.SeverityCritical, Score: 70, Urgency: v1alpha1.UrgencyNormal}
 }

@@ -42,7 +42,7 @@ func drift(name string) Drift {
 		Findings: []v1alpha1.Finding{{
 			Path: "/spec/template/spec/containers/[name=app]/image", Operation: v1alpha1.OperationChanged,
 			Type: v1alpha1.DriftImage, Class: v1alpha1.ClassImageVersion,
-			Actor: v1alpha1.Actor{User: "alice", Class: v1alpha1.ActorForeign, Source: v1alpha1.ActorSourceWriterStamp},
+			Actor: v1alpha1.Actor{User: "alice", Class: v1alpha1.ActorUntrusted, Source: v1alpha1.ActorSourceWriterStamp},
 		}},
 		Severity:   v1alpha1.Severity{Level: v1alpha1.SeverityHigh, Score: 65, First: v1alpha1.SeverityHigh, Urgency: v1alpha1.UrgencyNormal},
 		FirstSeen:  epoch.Add(-20 * time.Minute),

@@ -33,37 +33,37 @@ func TestVerdicts(t *testing.T) {
 		warned  bool
 		records int
 	}{
-		"a foreign change is warned about":         {review: update(alice, changed, deployment(t)), want: VerdictWarn, class: v1alpha1.ActorForeign, warned: true, records: 1},
-		"a foreign change under Audit is silent":   {guard: audit, review: update(alice, changed, deployment(t)), want: VerdictAudit, class: v1alpha1.ActorForeign, records: 1},
+		"a foreign change is warned about":         {review: update(alice, changed, deployment(t)), want: VerdictWarn, class: v1alpha1.ActorUntrusted, warned: true, records: 1},
+		"a foreign change under Audit is silent":   {guard: audit, review: update(alice, changed, deployment(t)), want: VerdictAudit, class: v1alpha1.ActorUntrusted, records: 1},
 		"a trusted change is allowed and recorded": {review: update(ci, changed, deployment(t)), want: VerdictAllow, class: v1alpha1.ActorTrusted, records: 1},
 		"an expected change is allowed":            {review: update(hpa, deployment(t, set("spec.replicas", 5)), deployment(t)), want: VerdictAllow, class: v1alpha1.ActorExpected, records: 1},
-		"an expected writer elsewhere is foreign":  {review: update(hpa, changed, deployment(t)), want: VerdictWarn, class: v1alpha1.ActorForeign, warned: true, records: 1},
-		"a foreign creation is warned about":       {review: create(alice, deployment(t)), want: VerdictWarn, class: v1alpha1.ActorForeign, warned: true, records: 1},
+		"an expected writer elsewhere is foreign":  {review: update(hpa, changed, deployment(t)), want: VerdictWarn, class: v1alpha1.ActorUntrusted, warned: true, records: 1},
+		"a foreign creation is warned about":       {review: create(alice, deployment(t)), want: VerdictWarn, class: v1alpha1.ActorUntrusted, warned: true, records: 1},
 		"a trusted creation is allowed":            {review: create(ci, deployment(t)), want: VerdictAllow, class: v1alpha1.ActorTrusted, records: 1},
-		"a foreign deletion is warned about":       {review: deletion(alice, deployment(t)), want: VerdictWarn, class: v1alpha1.ActorForeign, warned: true, records: 1},
+		"a foreign deletion is warned about":       {review: deletion(alice, deployment(t)), want: VerdictWarn, class: v1alpha1.ActorUntrusted, warned: true, records: 1},
 		"the garbage collector deletes":            {review: deletion(gc, deployment(t)), want: VerdictAllow, class: v1alpha1.ActorSystem, records: 1},
 		"what Plumbline puts back is no news": {
 			review: update(executor, changed, deployment(t)), want: VerdictAllow, class: v1alpha1.ActorSystem, records: 1,
 		},
-		"a label is nothing to record": {review: update(alice, deployment(t, set("metadata.labels.x", "y")), deployment(t)), want: VerdictAllow, class: v1alpha1.ActorForeign},
+		"a label is nothing to record": {review: update(alice, deployment(t, set("metadata.labels.x", "y")), deployment(t)), want: VerdictAllow, class: v1alpha1.ActorUntrusted},
 		"a field manager persuades nobody": {
 			review: func() *admission.Review { r := update(alice, changed, deployment(t)); r.FieldManager = ci; return r }(),
-			want:   VerdictWarn, class: v1alpha1.ActorForeign, warned: true, records: 1,
+			want:   VerdictWarn, class: v1alpha1.ActorUntrusted, warned: true, records: 1,
 		},
 		"an annotation persuades nobody": {
 			review: update(alice, deployment(t, image("evil:1"), annotations(writerKey, ci)), deployment(t)),
-			want:   VerdictWarn, class: v1alpha1.ActorForeign, warned: true, records: 1,
+			want:   VerdictWarn, class: v1alpha1.ActorUntrusted, warned: true, records: 1,
 		},
 		"rollout restart is benign but recorded": {
 			review: update(alice, deployment(t, set("spec.template.metadata.annotations", map[string]any{"kubectl.kubernetes.io/restartedAt": "now"})), deployment(t)),
-			want:   VerdictAllow, class: v1alpha1.ActorForeign, records: 1,
+			want:   VerdictAllow, class: v1alpha1.ActorUntrusted, records: 1,
 		},
-		"a foreign scale is warned about": {review: scale(t, alice, 2, 7), want: VerdictWarn, class: v1alpha1.ActorForeign, warned: true, records: 1},
+		"a foreign scale is warned about": {review: scale(t, alice, 2, 7), want: VerdictWarn, class: v1alpha1.ActorUntrusted, warned: true, records: 1},
 		"an expected scale is allowed":    {review: scale(t, hpa, 2, 7), want: VerdictAllow, class: v1alpha1.ActorExpected, records: 1},
 		"a scale to the same is nothing":  {review: scale(t, alice, 2, 2), want: VerdictAllow},
 		"a scale that a labeled guard may cover is warned about": {
 			guard:  func(s *v1alpha1.GuardSpec) { s.Selector = metaSelector("app", "web") },
-			review: scale(t, alice, 2, 7), want: VerdictWarn, class: v1alpha1.ActorForeign, warned: true, records: 1,
+			review: scale(t, alice, 2, 7), want: VerdictWarn, class: v1alpha1.ActorUntrusted, warned: true, records: 1,
 		},
 		"a scale of a resource that no guard names": {
 			guard:  func(s *v1alpha1.GuardSpec) { s.Resources[0].Kind = "StatefulSet" },

@@ -22,19 +22,19 @@ type writerMetrics struct {
 func newWriterMetrics(depth func() float64) *writerMetrics {
 	m := &writerMetrics{
 		depth: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "plumbline_details_queue_depth",
+			Name: "plumbline_admission_records_queue_depth",
 			Help: "Records that wait for Redis.",
 		}, depth),
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "plumbline_details_dropped_total",
+			Name: "plumbline_admission_records_dropped_total",
 			Help: "Records that were dropped, by reason: queue_full, redis, disabled, oversized (names of more than 4 KiB, which Kubernetes does not give).",
 		}, []string{"reason"}),
 		written: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "plumbline_details_written_total",
+			Name: "plumbline_admission_records_written_total",
 			Help: "Records that Redis took.",
 		}),
 		up: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "plumbline_details_redis_up",
+			Name: "plumbline_admission_records_redis_up",
 			Help: "1 when the last call to Redis worked, 0 when it failed or none was made.",
 		}),
 	}

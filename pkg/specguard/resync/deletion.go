@@ -117,7 +117,7 @@ func DeletionOf(b *v1alpha1.Baseline) Deletion {
 // machinery, Plumbline's own executor included, had their reasons.
 func blames(a v1alpha1.Actor) bool {
 	switch a.Class {
-	case v1alpha1.ActorForeign, v1alpha1.ActorExpected:
+	case v1alpha1.ActorUntrusted, v1alpha1.ActorExpected:
 		return a.User != ""
 	case v1alpha1.ActorTrusted, v1alpha1.ActorSystem, v1alpha1.ActorUnknown:
 		return false

@@ -96,16 +96,16 @@ func TestDeletionOfABaseline(t *testing.T) {
 		change func(*v1alpha1.Baseline)
 		want   Deletion
 	}{
-		"a stranger deleted it":            {missing("alice", v1alpha1.ActorForeign), created(true)},
+		"a stranger deleted it":            {missing("alice", v1alpha1.ActorUntrusted), created(true)},
 		"an expected writer of fields did": {missing("hpa", v1alpha1.ActorExpected), created(true)},
 		"nobody is known":                  {missing("", v1alpha1.ActorUnknown), created(false)},
 		"a name without a class":           {missing("alice", ""), created(false)},
-		"a stranger without a name":        {missing("", v1alpha1.ActorForeign), created(false)},
+		"a stranger without a name":        {missing("", v1alpha1.ActorUntrusted), created(false)},
 		"a user whom nothing vouches for":  {missing("alice", v1alpha1.ActorUnknown), created(false)},
 		"Plumbline itself did":             {missing("system:serviceaccount:plumbline:executor", v1alpha1.ActorSystem), created(false)},
 		"nothing was authorized":           {nil, Deletion{}},
 		"a finding about a field names nobody": {func(b *v1alpha1.Baseline) {
-			missing("alice", v1alpha1.ActorForeign)(b)
+			missing("alice", v1alpha1.ActorUntrusted)(b)
 			b.Status.Findings[0].Class = v1alpha1.ClassScale
 		}, created(false)},
 		"its body was too large": {func(b *v1alpha1.Baseline) { b.Status.Oversized = &v1alpha1.OversizedBody{} }, Deletion{BodyTooLarge: true}},

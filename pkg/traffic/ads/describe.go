@@ -15,8 +15,8 @@ type Stage string
 
 // The stages.
 const (
-	// Confirmed: the proxy has what there is.
-	Confirmed Stage = "Confirmed"
+	// Acknowledged: the proxy has what there is.
+	Acknowledged Stage = "Acknowledged"
 	// OnTheWay: it was sent, and there is no answer yet.
 	OnTheWay Stage = "OnTheWay"
 	// Going: its removal was sent, or waits for routes that name it.
@@ -30,13 +30,13 @@ const (
 )
 
 // Stages are all of them, those first that somebody has to look at.
-func Stages() []Stage { return []Stage{Refused, Held, Going, OnTheWay, Queued, Confirmed} }
+func Stages() []Stage { return []Stage{Refused, Held, Going, OnTheWay, Queued, Acknowledged} }
 
 // State is how far one resource is.
 type State struct {
 	Type Type
 	Name string
-	// Has is what the proxy has confirmed, Sent what is on the way, Wants what there is;
+	// Has is what the proxy has acknowledged, Sent what is on the way, Wants what there is;
 	// zero when there is none.
 	Has, Sent, Wants Version
 	Stage            Stage
@@ -108,11 +108,11 @@ func (s *Stream) stage(k Key, h *held, want *Resource) Stage {
 	case want == nil && h.known && h.version() != gone:
 		return Going
 	case want == nil:
-		return Confirmed // that there is none
+		return Acknowledged // that there is none
 	case h.parks(want):
 		return Refused
 	case h.known && h.current(want):
-		return Confirmed
+		return Acknowledged
 	case k.Type == Route && !s.ready(want):
 		return Held
 	}
@@ -127,22 +127,22 @@ func (s *Stream) why(k Key, stage Stage, h *held, want *Resource) (string, time.
 	case Going:
 		if h.removing {
 			text, since := s.unanswered(h)
-			return cmp.Or(text, "the proxy has not confirmed the removal"), since
+			return cmp.Or(text, "the proxy has not acknowledged the removal"), since
 		}
 		if h.expelled {
 			return "its removal is about to be sent", h.since.time()
 		}
 		if k.Type == Route {
-			return "the proxy still wants it: connections of before may be open", h.confirmed.time()
+			return "the proxy still wants it: connections of before may be open", h.acknowledged.time()
 		}
 		return "a route may still name it", h.since.time()
 	case Refused:
 		refusal := h.refusal(want)
 		return refusal.message, refusal.at.time()
 	case Held:
-		return fmt.Sprintf("endpoints of %v are not confirmed", s.unready(want)), h.since.time()
-	case Confirmed:
-		return "", h.confirmed.time()
+		return fmt.Sprintf("endpoints of %v are not acknowledged", s.unready(want)), h.since.time()
+	case Acknowledged:
+		return "", h.acknowledged.time()
 	case Queued:
 		return "what was sent before has no answer yet", time.Time{}
 	}

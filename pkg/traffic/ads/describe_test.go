@@ -29,7 +29,9 @@ func (d *described) note(effects []ads.Effect) {
 
 func (d *described) receive(r ads.Request) { d.note(d.stream.Receive(d.now, r)) }
 
-func (d *described) confirm(kind ads.Type) { d.receive(ads.Request{Type: kind, Nonce: d.sent[kind]}) }
+func (d *described) acknowledge(kind ads.Type) {
+	d.receive(ads.Request{Type: kind, Nonce: d.sent[kind]})
+}
 
 func (d *described) refuse(kind ads.Type, message string) {
 	d.receive(ads.Request{Type: kind, Nonce: d.sent[kind], Refused: true, Message: message})
@@ -75,14 +77,14 @@ func TestAStreamSaysHowFarEachResourceIs(t *testing.T) {
 				s.Sent, s.Wants, s.Since, s.Why = version("c1"), version("c1"), began, "the proxy does not answer"
 			}),
 		},
-		"confirmed": {
+		"acknowledged": {
 			full, func(d *described) {
 				d.receive(ads.Request{Type: ads.Cluster})
 				d.pass(time.Second)
-				d.confirm(ads.Cluster)
+				d.acknowledge(ads.Cluster)
 			},
 			ads.Key{Type: ads.Cluster, Name: "a"},
-			with(base(ads.Cluster, "a", ads.Confirmed), func(s *ads.State) {
+			with(base(ads.Cluster, "a", ads.Acknowledged), func(s *ads.State) {
 				s.Has, s.Wants, s.Since = version("c1"), version("c1"), began.Add(time.Second)
 			}),
 		},
@@ -102,7 +104,7 @@ func TestAStreamSaysHowFarEachResourceIs(t *testing.T) {
 			},
 			ads.Key{Type: ads.Route, Name: "web"},
 			with(base(ads.Route, "web", ads.Held), func(s *ads.State) {
-				s.Has, s.Wants, s.Since, s.Why = version("r1"), version("r2"), began, "endpoints of [a] are not confirmed"
+				s.Has, s.Wants, s.Since, s.Why = version("r1"), version("r2"), began, "endpoints of [a] are not acknowledged"
 			}),
 		},
 		"ready, and sent when what is large was answered": {
@@ -142,14 +144,14 @@ func TestAStreamSaysHowFarEachResourceIs(t *testing.T) {
 		"gone, without an answer": {
 			ads.NewView(cluster), func(d *described) {
 				d.receive(ads.Request{Type: ads.Cluster})
-				d.confirm(ads.Cluster)
+				d.acknowledge(ads.Cluster)
 				d.receive(ads.Request{Type: ads.Route, Subscribe: []string{"none"}})
-				d.confirm(ads.Route)
+				d.acknowledge(ads.Route)
 				d.publish(ads.NewView(cluster), ads.NewView())
 			},
 			ads.Key{Type: ads.Cluster, Name: "a"},
 			with(base(ads.Cluster, "a", ads.Going), func(s *ads.State) {
-				s.Has, s.Since, s.Why = version("c1"), began, "the proxy has not confirmed the removal"
+				s.Has, s.Since, s.Why = version("c1"), began, "the proxy has not acknowledged the removal"
 			}),
 		},
 	}

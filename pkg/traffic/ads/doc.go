@@ -18,16 +18,16 @@
 // What a Stream keeps to:
 //
 //   - Clusters go before endpoints, these before listeners, these before routes.
-//   - A route waits until the proxy has confirmed endpoints of every cluster that it
+//   - A route waits until the proxy has acknowledged endpoints of every cluster that it
 //     names, or five seconds; the first one of a new stream never waits, because a
 //     starting Envoy opens no listener before all its routes are there.
 //   - Every subscription to endpoints is answered at once.
-//   - A cluster that goes away waits until no confirmed route names it, or thirty
+//   - A cluster that goes away waits until no acknowledged route names it, or thirty
 //     seconds.
 //   - A proxy keeps a route that is gone until it no longer wants the route, and its clusters
 //     with it.
 //   - Of one type, no more is on the way than a window of bytes and of responses.
-//   - What no Envoy has confirmed yet travels alone: an Envoy that refuses one
+//   - What no Envoy has acknowledged yet travels alone: an Envoy that refuses one
 //     resource of a response has applied an arbitrary part of it.
 //   - What was refused is not sent again until its content changes; the version
 //     before it stays.

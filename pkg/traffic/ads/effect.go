@@ -14,7 +14,7 @@ type Send struct {
 	Removed   []string
 }
 
-// Acked tells that the proxy has these: it has confirmed them, or reported to have them
+// Acked tells that the proxy has these: it has acknowledged them, or reported to have them
 // when the stream began.
 type Acked struct{ Resources []*Resource }
 
@@ -32,11 +32,11 @@ type Rejected struct {
 	Message string
 }
 
-// Late tells that a route was sent although the proxy has not confirmed endpoints
+// Late tells that a route was sent although the proxy has not acknowledged endpoints
 // of all its clusters.
 type Late struct{ Route *Resource }
 
-// Withheld tells that a proxy confirms no clusters any more since it was sent this
+// Withheld tells that a proxy acknowledges no clusters any more since it was sent this
 // one, which is therefore taken away from it: Envoy 1.40 waits without a bound for a
 // cluster that cannot be built.
 type Withheld struct{ Cluster *Resource }

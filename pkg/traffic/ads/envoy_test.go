@@ -10,7 +10,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 )
 
-// envoy is a client as Envoy 1.40 was measured to be: it confirms clusters only when
+// envoy is a client as Envoy 1.40 was measured to be: it acknowledges clusters only when
 // all of them have endpoints, applies a part of a response that it refuses, and
 // subscribes to what its clusters and listeners need.
 type envoy struct {

@@ -32,12 +32,12 @@ func (s *script) wantLate(what string, want ...string) {
 func held(t *testing.T) *script {
 	stable := []*ads.Resource{of(ads.Cluster, "stable", "1"), of(ads.Endpoints, "stable", "1")}
 	s := newScript(t, append(stable, of(ads.Route, "web", "1", "stable"))...)
-	s.confirm(s.ask(ads.Cluster)...)
-	s.confirm(s.ask(ads.Endpoints, "stable")...)
-	s.confirm(s.ask(ads.Route, "web")...)
+	s.acknowledge(s.ask(ads.Cluster)...)
+	s.acknowledge(s.ask(ads.Endpoints, "stable")...)
+	s.acknowledge(s.ask(ads.Route, "web")...)
 	cluster := s.publish(append(stable, of(ads.Cluster, "canary", "1"), of(ads.Endpoints, "canary", "1"), of(ads.Route, "web", "2", "stable", "canary"))...)
 	s.want("the cluster goes ahead", cluster, "Cluster canary=1")
-	s.confirm(cluster...)
+	s.acknowledge(cluster...)
 	if stage := s.stage(ads.Route, "web"); stage != ads.Held {
 		t.Fatalf("the route is %s", stage)
 	}
@@ -54,7 +54,7 @@ func TestAHeldRouteGoesAfterFiveSecondsAndIsToldToBeLate(t *testing.T) {
 	late := s.pass(time.Millisecond)
 	s.want("after five seconds", late, "Route web=2")
 	s.wantLate("after five seconds", "web=2")
-	s.confirm(late...)
+	s.acknowledge(late...)
 	s.want("once", s.pass(time.Minute), "")
 	s.wantLate("once", "web=2")
 }
@@ -62,7 +62,7 @@ func TestAHeldRouteGoesAfterFiveSecondsAndIsToldToBeLate(t *testing.T) {
 func TestARouteWhoseEndpointsComeInTimeIsNotLate(t *testing.T) {
 	s := held(t)
 	s.want("for a while", s.pass(4_999*time.Millisecond), "")
-	s.want("the endpoints are confirmed", s.confirm(s.ask(ads.Endpoints, "canary")...), "Route web=2")
+	s.want("the endpoints are acknowledged", s.acknowledge(s.ask(ads.Endpoints, "canary")...), "Route web=2")
 	s.wantLate("never")
 }
 
@@ -75,32 +75,32 @@ func TestTheFirstRouteOfANewStreamIsNeverHeld(t *testing.T) {
 		return r
 	}
 	tests := map[string]struct {
-		// confirmed by other proxies, in this order.
-		confirmed []*ads.Resource
-		initial   map[string]string
-		want      string
+		// acknowledged by other proxies, in this order.
+		acknowledged []*ads.Resource
+		initial      map[string]string
+		want         string
 	}{
-		"it is the last one that another proxy has confirmed": {confirmed: []*ads.Resource{version(3, "before", "stable"), version(4, "last", "stable")}, want: "Route web=last"},
-		"or a 503 if none has":                                {want: "Route web=none"},
-		"or if that names what has no endpoints either":       {confirmed: []*ads.Resource{version(4, "last", "canary")}, want: "Route web=none"},
-		"or what is not there any more":                       {confirmed: []*ads.Resource{version(4, "last", "former")}, want: "Route web=none"},
-		"or if that is of a later decision":                   {confirmed: []*ads.Resource{version(6, "later", "stable")}, want: "Route web=none"},
-		"who comes back with one keeps that meanwhile":        {initial: map[string]string{"web": "4.last"}, confirmed: []*ads.Resource{version(4, "last", "stable")}},
+		"it is the last one that another proxy has acknowledged": {acknowledged: []*ads.Resource{version(3, "before", "stable"), version(4, "last", "stable")}, want: "Route web=last"},
+		"or a 503 if none has":                          {want: "Route web=none"},
+		"or if that names what has no endpoints either": {acknowledged: []*ads.Resource{version(4, "last", "canary")}, want: "Route web=none"},
+		"or what is not there any more":                 {acknowledged: []*ads.Resource{version(4, "last", "former")}, want: "Route web=none"},
+		"or if that is of a later decision":             {acknowledged: []*ads.Resource{version(6, "later", "stable")}, want: "Route web=none"},
+		"who comes back with one keeps that meanwhile":  {initial: map[string]string{"web": "4.last"}, acknowledged: []*ads.Resource{version(4, "last", "stable")}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, of(ads.Cluster, "stable", "1"), of(ads.Endpoints, "stable", "1"),
 				of(ads.Cluster, "canary", "1"), of(ads.Endpoints, "canary", "1"), version(wanted, "new", "stable", "canary"))
-			for _, r := range tc.confirmed {
+			for _, r := range tc.acknowledged {
 				s.proofs.Prove(r)
 			}
-			s.confirm(s.ask(ads.Cluster)...)
-			s.confirm(s.ask(ads.Endpoints, "stable")...)
+			s.acknowledge(s.ask(ads.Cluster)...)
+			s.acknowledge(s.ask(ads.Endpoints, "stable")...)
 			first := s.receive(ads.Request{Type: ads.Route, Subscribe: []string{"web"}, Initial: tc.initial})
 			s.want("at once", first, tc.want)
-			s.confirm(first...)
+			s.acknowledge(first...)
 			s.wantLate("at once")
-			s.want("with the endpoints", s.confirm(s.ask(ads.Endpoints, "canary")...), "Route web=new")
+			s.want("with the endpoints", s.acknowledge(s.ask(ads.Endpoints, "canary")...), "Route web=new")
 		})
 	}
 }
@@ -110,9 +110,9 @@ func TestTheFirstRouteOfANewStreamIsNeverHeld(t *testing.T) {
 func TestToKnowOfNoEndpointsIsNotToHaveThem(t *testing.T) {
 	stable := []*ads.Resource{of(ads.Cluster, "stable", "1"), of(ads.Endpoints, "stable", "1")}
 	s := newScript(t, append(stable, of(ads.Route, "web", "1", "stable"))...)
-	s.confirm(s.ask(ads.Cluster)...)
-	s.confirm(s.ask(ads.Endpoints, "*", "canary")...)
-	s.confirm(s.ask(ads.Route, "web")...)
+	s.acknowledge(s.ask(ads.Cluster)...)
+	s.acknowledge(s.ask(ads.Endpoints, "*", "canary")...)
+	s.acknowledge(s.ask(ads.Route, "web")...)
 	s.want("it is told", s.receive(ads.Request{Type: ads.Endpoints, Unsubscribe: []string{"canary"}}), "Endpoints -canary")
 	s.want("the route waits", s.publish(append(stable, of(ads.Cluster, "canary", "1"), of(ads.Endpoints, "canary", "1"), of(ads.Route, "web", "2", "stable", "canary"))...), "Cluster canary=1")
 }

@@ -13,10 +13,10 @@ import (
 // leaving is a proxy whose one service is not managed any more.
 func leaving(t *testing.T) (s *script, gone []ads.Send) {
 	s = newScript(t, of(ads.Cluster, "web", "1"), of(ads.Endpoints, "web", "1"), of(ads.Listener, "outbound", "1"), of(ads.Route, "web", "1", "web"))
-	s.confirm(s.ask(ads.Cluster)...)
-	s.confirm(s.ask(ads.Endpoints, "web")...)
-	s.confirm(s.ask(ads.Listener)...)
-	s.confirm(s.ask(ads.Route, "web")...)
+	s.acknowledge(s.ask(ads.Cluster)...)
+	s.acknowledge(s.ask(ads.Endpoints, "web")...)
+	s.acknowledge(s.ask(ads.Listener)...)
+	s.acknowledge(s.ask(ads.Route, "web")...)
 	return s, s.publish()
 }
 
@@ -25,7 +25,7 @@ func leaving(t *testing.T) (s *script, gone []ads.Send) {
 func TestAServiceThatIsNotManagedAnyMoreIsServedUntilItsListenerIsDrained(t *testing.T) {
 	s, gone := leaving(t)
 	s.want("the listener goes, and nothing else", gone, "Listener -outbound")
-	s.want("the proxy drains it", s.confirm(gone...), "")
+	s.want("the proxy drains it", s.acknowledge(gone...), "")
 	s.want("for ten minutes", s.pass(10*time.Minute), "")
 	if next := s.stream.Next(); !next.IsZero() {
 		t.Errorf("the stream is to be woken at %s", next)
@@ -35,14 +35,14 @@ func TestAServiceThatIsNotManagedAnyMoreIsServedUntilItsListenerIsDrained(t *tes
 
 func TestAServiceThatComesBackWhileItsListenerIsDrainedIsSentAnew(t *testing.T) {
 	s, gone := leaving(t)
-	s.confirm(gone...)
+	s.acknowledge(gone...)
 	back := s.publish(of(ads.Cluster, "web", "1"), of(ads.Endpoints, "web", "2"), of(ads.Listener, "outbound", "1"), of(ads.Route, "web", "2", "web"))
 	s.want("the service is back", back, "Endpoints web=2; Listener outbound=1; Route web=2")
 }
 
 func TestARouteThatIsGoneIsGivenAgainToAProxyThatAsksAnew(t *testing.T) {
 	s, gone := leaving(t)
-	s.confirm(gone...)
+	s.acknowledge(gone...)
 	s.want("asked anew", s.receive(ads.Request{Type: ads.Route, Subscribe: []string{"web"}}), "Route web=1")
 }
 
@@ -63,8 +63,8 @@ func TestAProxyThatComesBackKeepsTheRouteOfAServiceThatIsGone(t *testing.T) {
 // L1 of the review of the mesh: the removal was sent a thousand times in the same moment.
 func TestARemovalThatIsRefusedIsSentAgainLater(t *testing.T) {
 	s := newScript(t, of(ads.Listener, "a", "1"), of(ads.Listener, "b", "1"))
-	s.confirm(s.ask(ads.Cluster)...)
-	s.confirm(s.ask(ads.Listener)...)
+	s.acknowledge(s.ask(ads.Cluster)...)
+	s.acknowledge(s.ask(ads.Listener)...)
 	removal := s.publish(of(ads.Listener, "a", "1"))
 	s.want("it goes", removal, "Listener -b")
 	s.want("the proxy refuses", s.receive(ads.Request{Type: ads.Listener, Nonce: removal[0].Nonce, Refused: true, Message: "no"}), "")
@@ -77,8 +77,8 @@ func TestARemovalThatIsRefusedIsSentAgainLater(t *testing.T) {
 // The stream was woken without a pause for 25 seconds, since a route that waits for endpoints waits for five.
 func TestAProxyThatRefusesTheRemovalOfARouteWakesTheStreamOnce(t *testing.T) {
 	s := newScript(t, of(ads.Cluster, "web", "1"), of(ads.Endpoints, "web", "1"), of(ads.Route, "web", "1", "web"))
-	s.confirm(s.ask(ads.Cluster)...)
-	s.confirm(s.ask(ads.Endpoints, "web")...)
+	s.acknowledge(s.ask(ads.Cluster)...)
+	s.acknowledge(s.ask(ads.Endpoints, "web")...)
 	removal := s.receive(ads.Request{Type: ads.Route, Subscribe: []string{"web", "*"}, Initial: map[string]string{"web": "0.1", "old": "0.1"}})
 	s.want("one that is not there", removal, "Route -old")
 	s.want("the proxy refuses", s.refuse(removal[0], "no"), "")
@@ -95,13 +95,13 @@ func TestAProxyThatRefusesTheRemovalOfARouteWakesTheStreamOnce(t *testing.T) {
 func TestARouteThatComesBackAfterARefusedRemovalWaitsForItsEndpoints(t *testing.T) {
 	web := []*ads.Resource{of(ads.Cluster, "web", "1"), of(ads.Endpoints, "web", "1"), of(ads.Route, "web", "1", "web")}
 	s := newScript(t, web...)
-	s.confirm(s.ask(ads.Cluster)...)
-	s.confirm(s.ask(ads.Endpoints, "web")...)
+	s.acknowledge(s.ask(ads.Cluster)...)
+	s.acknowledge(s.ask(ads.Endpoints, "web")...)
 	removal := s.receive(ads.Request{Type: ads.Route, Subscribe: []string{"web", "*"}, Initial: map[string]string{"web": "0.1", "old": "0.1"}})
 	s.want("one that is not there", removal, "Route -old")
 	s.refuse(removal[0], "no")
 	s.pass(20 * time.Second)
-	s.confirm(s.publish(append(web, of(ads.Cluster, "old", "1"), of(ads.Endpoints, "old", "1"), of(ads.Route, "old", "2", "old"))...)...)
+	s.acknowledge(s.publish(append(web, of(ads.Cluster, "old", "1"), of(ads.Endpoints, "old", "1"), of(ads.Route, "old", "2", "old"))...)...)
 	if next := s.stream.Next().Sub(s.now); next != 5*time.Second {
 		t.Errorf("the stream is to be woken in %s, when the route has waited for five seconds", next)
 	}
@@ -120,8 +120,8 @@ func TestAStreamThatWaitsForAnswersIsNotWokenByTime(t *testing.T) {
 		all = append(all, r)
 	}
 	s := newScript(t, all...)
-	s.confirm(s.receive(ads.Request{Type: ads.Cluster, Initial: map[string]string{"old": "1.x"}})...)
-	s.confirm(s.ask(ads.Endpoints, "ok")...)
+	s.acknowledge(s.receive(ads.Request{Type: ads.Cluster, Initial: map[string]string{"old": "1.x"}})...)
+	s.acknowledge(s.ask(ads.Endpoints, "ok")...)
 	s.receive(ads.Request{Type: ads.Endpoints, Subscribe: []string{"slow"}})
 	s.ask(ads.Route, "a")
 	s.receive(ads.Request{Type: ads.Route, Subscribe: names})

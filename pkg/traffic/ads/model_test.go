@@ -162,7 +162,7 @@ func (m *model) do(effects []ads.Effect) {
 			for _, r := range x.Resources {
 				claimed := m.envoy.claimed[ads.Key{Type: r.Type, Name: r.Name}] == r.Version.String()
 				if r.Type == ads.Cluster && m.envoy.stuck(r) && !claimed {
-					m.t.Fatalf("%s counts as confirmed, and can never be built", id(r))
+					m.t.Fatalf("%s counts as acknowledged, and can never be built", id(r))
 				}
 			}
 		case ads.Stalled:
@@ -178,7 +178,7 @@ func (m *model) sent(s ads.Send) {
 	m.greeted[s.Type] = true
 	for _, r := range s.Resources {
 		if (s.Type == ads.Endpoints || s.Type == ads.Route) && len(s.Resources) > 1 && !m.proofs.Proven(r) && !empty(r) {
-			m.t.Fatalf("%s, which nobody has confirmed yet, travels with others", id(r))
+			m.t.Fatalf("%s, which nobody has acknowledged yet, travels with others", id(r))
 		}
 	}
 }
@@ -188,7 +188,7 @@ func (m *model) took(k ads.Key, r *ads.Resource) {
 	if had := m.envoy.has[k]; had != nil && had.Version.Sequence > r.Version.Sequence {
 		m.t.Fatalf("the proxy has %s, and goes back to %s", id(had), id(r))
 	}
-	// Where nobody has confirmed any, or it refuses what others have confirmed last,
+	// Where nobody has acknowledged any, or it refuses what others have acknowledged last,
 	// nobody may know what it has.
 	last := m.proofs.Last(k)
 	if had := m.envoy.has[k]; r.Type == ads.Endpoints && had != nil && !empty(had) && empty(r) && last != nil && !m.bad[id(last)] {

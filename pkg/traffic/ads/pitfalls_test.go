@@ -68,8 +68,8 @@ func (s *script) pass(d time.Duration) []ads.Send {
 	return s.responses(s.stream.Tick(s.now))
 }
 
-// confirm responses, and what comes of that, until nothing does.
-func (s *script) confirm(sends ...ads.Send) (all []ads.Send) {
+// acknowledge responses, and what comes of that, until nothing does.
+func (s *script) acknowledge(sends ...ads.Send) (all []ads.Send) {
 	for len(sends) > 0 {
 		var next []ads.Send
 		for _, send := range sends {
@@ -123,9 +123,9 @@ func TestPitfall01AMissingNameDoesNotHoldTheOthersBack(t *testing.T) {
 func TestPitfall02ARouteWithoutEndpointsHoldsNoOtherBack(t *testing.T) {
 	good, bad := of(ads.Cluster, "good", "1"), of(ads.Cluster, "bad", "1")
 	s := newScript(t, good, of(ads.Endpoints, "good", "1"), of(ads.Route, "cart", "1", "good"), of(ads.Route, "web", "1", "good"))
-	s.confirm(s.ask(ads.Cluster)...)
-	s.confirm(s.ask(ads.Endpoints, "good")...)
-	s.confirm(s.ask(ads.Route, "web", "cart")...)
+	s.acknowledge(s.ask(ads.Cluster)...)
+	s.acknowledge(s.ask(ads.Endpoints, "good")...)
+	s.acknowledge(s.ask(ads.Route, "web", "cart")...)
 	all := []*ads.Resource{good, of(ads.Endpoints, "good", "1"), bad, of(ads.Route, "cart", "2", "good"), of(ads.Route, "web", "2", "good", "bad")}
 	s.want("one route has all that it names", s.publish(all...), "Cluster bad=1; Route cart=2")
 	if state := s.stage(ads.Route, "web"); state != ads.Held {
@@ -133,39 +133,39 @@ func TestPitfall02ARouteWithoutEndpointsHoldsNoOtherBack(t *testing.T) {
 	}
 }
 
-func TestPitfall03ARouteWaitsForConfirmedEndpointsThroughEveryPublication(t *testing.T) {
+func TestPitfall03ARouteWaitsForAcknowledgedEndpointsThroughEveryPublication(t *testing.T) {
 	stable := []*ads.Resource{of(ads.Cluster, "a", "1"), of(ads.Endpoints, "a", "1")}
 	s := newScript(t, append(stable, of(ads.Route, "web", "1", "a"))...)
-	s.confirm(s.ask(ads.Cluster)...)
-	s.confirm(s.ask(ads.Endpoints, "a")...)
-	s.confirm(s.ask(ads.Route, "web")...)
+	s.acknowledge(s.ask(ads.Cluster)...)
+	s.acknowledge(s.ask(ads.Endpoints, "a")...)
+	s.acknowledge(s.ask(ads.Route, "web")...)
 	with := func(hash string) []*ads.Resource {
 		return append(stable, of(ads.Cluster, "b", "1"), of(ads.Endpoints, "b", "1"), of(ads.Route, "web", hash, "a", "b"))
 	}
 	cluster := s.publish(with("2")...)
 	s.want("the cluster goes first", cluster, "Cluster b=1")
-	s.want("its confirmation says nothing", s.confirm(cluster...), "")
+	s.want("its acknowledgment says nothing", s.acknowledge(cluster...), "")
 	s.want("the next snapshot does not overtake it", s.publish(with("3")...), "")
 	ends := s.ask(ads.Endpoints, "b")
 	s.want("endpoints go when they are asked for", ends, "Endpoints b=1")
 	s.want("nor one while they are on the way", s.publish(with("4")...), "")
-	s.want("the last one goes when they are confirmed", s.confirm(ends...), "Route web=4")
+	s.want("the last one goes when they are acknowledged", s.acknowledge(ends...), "Route web=4")
 }
 
 func TestPitfall04WhatGoesIsNotInTheResponseThatBringsItsSuccessor(t *testing.T) {
 	s := newScript(t, of(ads.Cluster, "old", "1"), of(ads.Endpoints, "old", "1"), of(ads.Route, "web", "1", "old"))
-	s.confirm(s.ask(ads.Cluster)...)
-	s.confirm(s.ask(ads.Endpoints, "old")...)
-	s.confirm(s.ask(ads.Route, "web")...)
+	s.acknowledge(s.ask(ads.Cluster)...)
+	s.acknowledge(s.ask(ads.Endpoints, "old")...)
+	s.acknowledge(s.ask(ads.Route, "web")...)
 	cluster := s.publish(of(ads.Cluster, "new", "1"), of(ads.Endpoints, "new", "1"), of(ads.Route, "web", "2", "new"))
 	s.want("the successor", cluster, "Cluster new=1")
-	s.confirm(cluster...)
+	s.acknowledge(cluster...)
 	route := s.receive(ads.Request{Type: ads.Endpoints, Nonce: s.ask(ads.Endpoints, "new")[0].Nonce})
 	s.want("then the route", route, "Route web=2")
-	s.want("then what nobody names", s.confirm(route...), "Cluster -old; Endpoints old=none")
+	s.want("then what nobody names", s.acknowledge(route...), "Cluster -old; Endpoints old=none")
 }
 
-func TestPitfall05OnlyWhatIsConfirmedCountsAsDelivered(t *testing.T) {
+func TestPitfall05OnlyWhatIsAcknowledgedCountsAsDelivered(t *testing.T) {
 	s := newScript(t, of(ads.Cluster, "a", "1"))
 	first := s.ask(ads.Cluster)
 	if state := s.stage(ads.Cluster, "a"); state != ads.OnTheWay {
@@ -175,9 +175,9 @@ func TestPitfall05OnlyWhatIsConfirmedCountsAsDelivered(t *testing.T) {
 	if state := s.stage(ads.Cluster, "a"); state != ads.OnTheWay {
 		t.Errorf("after the answer to something else it is %s", state)
 	}
-	s.confirm(first...)
-	if state := s.stage(ads.Cluster, "a"); state != ads.Confirmed {
-		t.Errorf("what was confirmed is %s", state)
+	s.acknowledge(first...)
+	if state := s.stage(ads.Cluster, "a"); state != ads.Acknowledged {
+		t.Errorf("what was acknowledged is %s", state)
 	}
 	s.refuse(s.publish(of(ads.Cluster, "a", "2"))[0], "no such thing")
 	if state := s.stage(ads.Cluster, "a"); state != ads.Refused {
@@ -208,7 +208,7 @@ func TestPitfall06WhatIsRefusedIsNotSentAgainUntilItChanges(t *testing.T) {
 func TestPitfall07WhoAsksAgainIsAnsweredAgain(t *testing.T) {
 	for _, kind := range []ads.Type{ads.Cluster, ads.Endpoints, ads.Listener, ads.Route} {
 		s := newScript(t, of(kind, "a", "1"))
-		s.confirm(s.ask(kind, "a")...)
+		s.acknowledge(s.ask(kind, "a")...)
 		again := s.ask(kind, "a")
 		s.want("what it has", again, kind.String()+" a=1")
 		s.want("while that is on the way", s.ask(kind, "a"), kind.String()+" a=1")
@@ -252,7 +252,7 @@ func TestPitfall09WhatEverythingMeans(t *testing.T) {
 			for i, step := range steps {
 				got := s.receive(step.request)
 				s.want(fmt.Sprint("request ", i), got, step.want)
-				s.confirm(got...)
+				s.acknowledge(got...)
 			}
 		})
 	}
@@ -261,17 +261,17 @@ func TestPitfall09WhatEverythingMeans(t *testing.T) {
 func TestPitfall10WhoComesBackToANameGetsItsLastVersion(t *testing.T) {
 	cluster := of(ads.Cluster, "a", "1")
 	s := newScript(t, cluster, of(ads.Endpoints, "a", "1"))
-	s.confirm(s.ask(ads.Cluster)...)
-	s.confirm(s.ask(ads.Endpoints, "a")...)
+	s.acknowledge(s.ask(ads.Cluster)...)
+	s.acknowledge(s.ask(ads.Endpoints, "a")...)
 	s.receive(ads.Request{Type: ads.Endpoints, Unsubscribe: []string{"a"}})
 	s.want("what it has left", s.publish(cluster, of(ads.Endpoints, "a", "2")), "")
 	s.want("asked for again", s.ask(ads.Endpoints, "a"), "Endpoints a=2")
-	s.confirm(s.ask(ads.Route, "none")...) // no route names the cluster
+	s.acknowledge(s.ask(ads.Route, "none")...) // no route names the cluster
 	gone := s.publish()
 	s.want("the cluster goes", gone, "Cluster -a; Endpoints a=none")
-	s.confirm(gone...)
+	s.acknowledge(gone...)
 	back := s.publish(cluster, of(ads.Endpoints, "a", "2"))
-	s.want("and comes back, as do the endpoints that the proxy has asked for once", append(back, s.confirm(back...)...), "Cluster a=1; Endpoints a=2")
+	s.want("and comes back, as do the endpoints that the proxy has asked for once", append(back, s.acknowledge(back...)...), "Cluster a=1; Endpoints a=2")
 }
 
 // counted says how often the proofs, which all streams share, are asked.
@@ -296,7 +296,7 @@ func TestPitfall12AnAnswerCostsWhatItAnswersAndNotWhatThereIs(t *testing.T) {
 		s := newScript(t, clustersOf(n)...)
 		c := &counted{proofs: s.proofs}
 		s.stream = ads.NewStream(ads.Config{Batch: n, Window: 1 << 30}, c, nothingThere, s.view)
-		s.confirm(s.ask(ads.Cluster)...)
+		s.acknowledge(s.ask(ads.Cluster)...)
 		other := of(ads.Cluster, "c0", "2")
 		views := []*ads.View{ads.NewView(append(clustersOf(n), other)...), s.view}
 		c.asked = 0
@@ -332,7 +332,7 @@ func TestPitfall14AStreamKeepsLittleOfWhatItsProxyWantsAndNothingOfTheRest(t *te
 		s := &script{now: time.Unix(0, 0), proofs: shared, view: view}
 		s.stream = ads.NewStream(ads.Config{}, s.proofs, nothingThere, view)
 		for range 3 { // a thousand responses would keep no more
-			s.confirm(s.ask(ads.Endpoints, names...)...)
+			s.acknowledge(s.ask(ads.Endpoints, names...)...)
 		}
 		kept[i] = s.stream
 	}
@@ -366,14 +366,14 @@ func TestPitfall23OfARefusedResponseTheBadResourceIsFound(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} { // another proxy takes all of them
 		s.proofs.Prove(of(ads.Endpoints, name, "2"))
 	}
-	s.confirm(s.ask(ads.Endpoints, "a", "b", "c")...)
+	s.acknowledge(s.ask(ads.Endpoints, "a", "b", "c")...)
 	together := s.publish(of(ads.Endpoints, "a", "2"), of(ads.Endpoints, "b", "2"), of(ads.Endpoints, "c", "2"))
-	s.want("what others have confirmed travels together", together, "Endpoints a=2 b=2 c=2")
+	s.want("what others have acknowledged travels together", together, "Endpoints a=2 b=2 c=2")
 	alone := s.refuse(together[0], "one of them")
 	s.want("then each alone", alone, "Endpoints a=2; Endpoints b=2; Endpoints c=2")
-	s.confirm(alone[0], alone[2])
+	s.acknowledge(alone[0], alone[2])
 	s.want("the cluster may wait for the bad one: what it had comes once more", s.refuse(alone[1], "b is bad"), "Endpoints b=1")
-	for name, want := range map[string]ads.Stage{"a": ads.Confirmed, "b": ads.OnTheWay, "c": ads.Confirmed} {
+	for name, want := range map[string]ads.Stage{"a": ads.Acknowledged, "b": ads.OnTheWay, "c": ads.Acknowledged} {
 		if state := s.stage(ads.Endpoints, name); state != want {
 			t.Errorf("%s is %s, want %s", name, state, want)
 		}

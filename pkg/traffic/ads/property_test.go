@@ -81,7 +81,7 @@ func play(t *rapid.T) {
 				m.publish()
 			}
 		},
-		"another proxy confirms everything": func(*rapid.T) {
+		"another proxy acknowledges everything": func(*rapid.T) {
 			for t := range ads.Type(4) {
 				for _, name := range m.view.Names(t) {
 					if r := m.view.Get(t, name); !m.envoy.stuck(r) {

@@ -5,7 +5,7 @@ package ads
 import "slices"
 
 // ready says that the proxy has every cluster of a route, with endpoints. That it
-// has confirmed a cluster says nothing: it does so only when all of them are warm.
+// has acknowledged a cluster says nothing: it does so only when all of them are warm.
 func (s *Stream) ready(route *Resource) bool {
 	for _, name := range route.Clusters {
 		cluster := s.view.Get(Cluster, name)

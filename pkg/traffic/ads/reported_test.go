@@ -11,9 +11,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 )
 
-// The answer by which a proxy confirmed a version may be lost with its connection, and
+// The answer by which a proxy acknowledged a version may be lost with its connection, and
 // a replica that was just started has heard of none.
-func TestWhatAProxyReportsToHaveCountsAsConfirmed(t *testing.T) {
+func TestWhatAProxyReportsToHaveCountsAsAcknowledged(t *testing.T) {
 	there := &ads.Resource{Type: ads.Route, Name: "web", Version: ads.Version{Sequence: 2, Hash: "b"}}
 	tests := map[string]struct {
 		reports string
@@ -38,7 +38,7 @@ func TestWhatAProxyReportsToHaveCountsAsConfirmed(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(tc.want, acked); diff != "" {
-				t.Errorf("told as confirmed (-want +got):\n%s", diff)
+				t.Errorf("told as acknowledged (-want +got):\n%s", diff)
 			}
 			if p.Proven(there) != (tc.want != nil) {
 				t.Errorf("it is proven: %v", p.Proven(there))
@@ -47,17 +47,17 @@ func TestWhatAProxyReportsToHaveCountsAsConfirmed(t *testing.T) {
 	}
 }
 
-// Envoy confirms a response with a cluster that it cannot build when that one is taken
+// Envoy acknowledges a response with a cluster that it cannot build when that one is taken
 // away again. If that counted, every other proxy would be left stuck with it.
-func TestAClusterThatWasTakenAwayIsNotConfirmedByTheAnswerThatComesThen(t *testing.T) {
+func TestAClusterThatWasTakenAwayIsNotAcknowledgedByTheAnswerThatComesThen(t *testing.T) {
 	broken, good := of(ads.Cluster, "broken", "1"), of(ads.Cluster, "good", "1")
 	s := newScript(t, broken, good, of(ads.Endpoints, "good", "1"))
 	late := s.ask(ads.Cluster)
-	s.confirm(s.ask(ads.Route, "none")...)
-	s.confirm(s.ask(ads.Endpoints, "good")...)
+	s.acknowledge(s.ask(ads.Route, "none")...)
+	s.acknowledge(s.ask(ads.Endpoints, "good")...)
 	away := s.pass(time.Minute)
 	s.want("it is taken away", away, "Cluster -broken")
-	s.confirm(append(late, away...)...)
+	s.acknowledge(append(late, away...)...)
 	if s.proofs.Proven(broken) || !s.proofs.Proven(good) {
 		t.Errorf("proven are broken: %v, good: %v", s.proofs.Proven(broken), s.proofs.Proven(good))
 	}

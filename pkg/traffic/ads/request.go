@@ -151,7 +151,7 @@ func (s *Stream) answer(now time.Time, r Request) []Effect {
 	if r.Refused {
 		return append(effects, s.refused(now, answered, r.Message)...)
 	}
-	return append(effects, s.confirmed(now, answered)...)
+	return append(effects, s.acknowledged(now, answered)...)
 }
 
 // onTheWay finds the response that a request answers; -1 when there is none.
@@ -161,8 +161,8 @@ func (s *Stream) onTheWay(r Request) int {
 	})
 }
 
-// confirmed notes that the proxy has what a response brought.
-func (s *Stream) confirmed(now time.Time, r *response) []Effect {
+// acknowledged notes that the proxy has what a response brought.
+func (s *Stream) acknowledged(now time.Time, r *response) []Effect {
 	own := &s.types[r.kind]
 	var has []*Resource
 	for _, resource := range r.resources {
@@ -178,7 +178,7 @@ func (s *Stream) confirmed(now time.Time, r *response) []Effect {
 		if !current {
 			continue // it was asked for anew, or no longer is
 		}
-		h.known, h.told, h.has, h.confirmed = true, &resource.Version, resource, at(now)
+		h.known, h.told, h.has, h.acknowledged = true, &resource.Version, resource, at(now)
 		h.sent, h.alone = nil, false
 		own.unsettle(resource.Name)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 )
 
-// A proxy confirms a cluster, which then goes and comes back while its removal is on the
+// A proxy acknowledges a cluster, which then goes and comes back while its removal is on the
 // way. The window is full, so the cluster cannot be sent again yet.
 func TestARouteWaitsForAClusterWhoseRemovalIsOnTheWay(t *testing.T) {
 	inline := func(name, hash string) *ads.Resource {
@@ -20,8 +20,8 @@ func TestARouteWaitsForAClusterWhoseRemovalIsOnTheWay(t *testing.T) {
 	stable, canary := inline("stable", "1"), inline("canary", "1")
 	s := &script{t: t, now: time.Unix(1_800_000_000, 0), view: ads.NewView(stable, canary, of(ads.Route, "web", "1", "stable")), proofs: newProofs()}
 	s.stream = ads.NewStream(ads.Config{Window: 4}, s.proofs, nothingThere, s.view)
-	s.confirm(s.ask(ads.Cluster)...)
-	s.confirm(s.ask(ads.Route, "web")...)
+	s.acknowledge(s.ask(ads.Cluster)...)
+	s.acknowledge(s.ask(ads.Route, "web")...)
 
 	removal := s.publish(stable, of(ads.Route, "web", "1", "stable"))
 	s.want("the cluster goes", removal, "Cluster -canary")
@@ -36,11 +36,11 @@ func TestARouteWaitsForAClusterWhoseRemovalIsOnTheWay(t *testing.T) {
 func TestAListenerThatComesBackWhileItsRemovalIsOnTheWayIsSentAgain(t *testing.T) {
 	inbound, outbound := of(ads.Listener, "inbound", "1"), of(ads.Listener, "outbound", "1")
 	s := newScript(t, inbound, outbound)
-	s.confirm(s.ask(ads.Listener)...)
+	s.acknowledge(s.ask(ads.Listener)...)
 	removal := s.publish(inbound)
 	s.want("it goes", removal, "Listener -outbound")
 	s.want("it comes back before the proxy has answered", s.publish(inbound, outbound), "")
-	s.want("the proxy has removed it", s.confirm(removal...), "Listener outbound=1")
+	s.want("the proxy has removed it", s.acknowledge(removal...), "Listener outbound=1")
 }
 
 func TestAVersionOfAnEnvoyIsReadIfItIsOneOfOurs(t *testing.T) {
@@ -67,7 +67,7 @@ func TestARouteWithTheNameOfAClusterOnItsWayIsNotSentTwice(t *testing.T) {
 // 503, so it gets the one whose cluster has no endpoints yet.
 func TestAProxyThatRefusesTheStandInGetsItsRoute(t *testing.T) {
 	s := newScript(t, of(ads.Cluster, "canary", "1"), of(ads.Endpoints, "canary", "1"), of(ads.Route, "web", "1", "canary"))
-	s.confirm(s.ask(ads.Cluster)...)
+	s.acknowledge(s.ask(ads.Cluster)...)
 	first := s.ask(ads.Route, "web")
 	s.want("before there are endpoints", first, "Route web=none")
 	s.want("instead of the one that it refuses", s.refuse(first[0], "no such action"), "Route web=1")

@@ -42,7 +42,7 @@ func (s *Stream) settle(now time.Time, effects []Effect) []Effect {
 		effects = s.settleType(t, now, effects)
 	}
 	// A cluster goes when the routes that named it are gone, which have just been
-	// looked at; those are confirmed by the next event at the earliest.
+	// looked at; those are acknowledged by the next event at the earliest.
 	if len(s.had) > 0 {
 		effects = append(effects, Acked{s.had})
 		s.had = nil
@@ -246,7 +246,7 @@ func (s *Stream) stand(k Key, h *held, now time.Time) (*Resource, verdict) {
 }
 
 // former is what the proxy has, or had before it asked anew, or what another one has
-// confirmed last, or what stands for nothing; nil when nothing is known, or it is
+// acknowledged last, or what stands for nothing; nil when nothing is known, or it is
 // refused.
 func (s *Stream) former(k Key, h *held) *Resource {
 	if h.has != nil && !h.parks(h.has) {
@@ -261,7 +261,7 @@ func (s *Stream) former(k Key, h *held) *Resource {
 }
 
 // upToDate says that the proxy has a version, or one of a later decision. What it has
-// had before this stream began it has confirmed to another one, whose answer may have
+// had before this stream began it has acknowledged to another one, whose answer may have
 // been lost with it.
 func (s *Stream) upToDate(h *held, want *Resource) bool {
 	if h.version() == want.Version {

@@ -41,13 +41,13 @@ func (c Config) withDefaults() Config {
 	}
 }
 
-// Proofs remember, for all streams, what some Envoy has confirmed.
+// Proofs remember, for all streams, what some Envoy has acknowledged.
 type Proofs interface {
-	// Proven says that an Envoy has confirmed this version.
+	// Proven says that an Envoy has acknowledged this version.
 	Proven(*Resource) bool
 	// Prove remembers that one has.
 	Prove(*Resource)
-	// Last is the version of a name that was confirmed last; nil when none was.
+	// Last is the version of a name that was acknowledged last; nil when none was.
 	Last(Key) *Resource
 }
 
@@ -80,7 +80,7 @@ type Stream struct {
 	// answered is the highest nonce that was answered.
 	answered uint64
 	// suspects are clusters that were taken away, one after the other, to see whether
-	// the proxy then confirms the others again; suspectedAt is when the last one was, zero
+	// the proxy then acknowledges the others again; suspectedAt is when the last one was, zero
 	// when there is none left.
 	suspects    []string
 	suspectedAt time.Time
@@ -142,9 +142,9 @@ type held struct {
 	nonce uint64
 	// parked were refused; nil when none was.
 	parked *refusals
-	// since is when it began to wait for something else, confirmed when it was
-	// confirmed last.
-	since, confirmed moment
+	// since is when it began to wait for something else, acknowledged when it was
+	// acknowledged last.
+	since, acknowledged moment
 
 	// named says that the proxy asked for the name itself; known, that it has it.
 	named, known bool
@@ -161,7 +161,7 @@ type held struct {
 type origin uint8
 
 const (
-	given    origin = iota // it was there, or the proxy has confirmed it since
+	given    origin = iota // it was there, or the proxy has acknowledged it since
 	reported               // the version is what the proxy had when the stream began
 	strange                // the proxy asked for it when it was not there
 )

@@ -55,7 +55,7 @@ type caprice struct {
 	// named are what it ever asked for by name, all of which types it wants everything.
 	named map[ads.Key]bool
 	all   map[ads.Type]bool
-	// populated are the clusters of which it ever confirmed, or reported, endpoints.
+	// populated are the clusters of which it ever acknowledged, or reported, endpoints.
 	populated map[string]bool
 	// late are the routes that were told to be.
 	late map[string]bool
@@ -207,7 +207,7 @@ func (c *caprice) sends(s ads.Send) {
 			c.t.Fatalf("%s was not asked for", id(r))
 		}
 		if fragile := s.Type == ads.Endpoints || s.Type == ads.Route; fragile && len(s.Resources) > 1 && !c.proofs.Proven(r) && !empty(r) {
-			c.t.Fatalf("%s, which nobody has confirmed yet, travels with others", id(r))
+			c.t.Fatalf("%s, which nobody has acknowledged yet, travels with others", id(r))
 		}
 		c.routes(r)
 	}
@@ -218,12 +218,12 @@ func (c *caprice) sends(s ads.Send) {
 	}
 }
 
-// routes checks that a route names no cluster whose endpoints were never confirmed,
+// routes checks that a route names no cluster whose endpoints were never acknowledged,
 // unless it is told to be late.
 func (c *caprice) routes(r *ads.Resource) {
 	for _, cluster := range r.Clusters {
 		if r.Type == ads.Route && !c.populated[cluster] && !c.late[id(r)] {
-			c.t.Fatalf("%s names %s, whose endpoints were never confirmed", id(r), cluster)
+			c.t.Fatalf("%s names %s, whose endpoints were never acknowledged", id(r), cluster)
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 const suspicion = time.Second
 
 // withheld is what is said of a cluster that was taken away.
-const withheld = "as long as it was there the proxy confirmed no other cluster, so it was taken away"
+const withheld = "as long as it was there the proxy acknowledged no other cluster, so it was taken away"
 
-// suspect takes one cluster away. Envoy 1.40 confirms no cluster any more while one
+// suspect takes one cluster away. Envoy 1.40 acknowledges no cluster any more while one
 // waits that cannot be built (it says nothing about which), and does so at once
-// when that one goes. Clusters that some Envoy has confirmed can be built; those
+// when that one goes. Clusters that some Envoy has acknowledged can be built; those
 // that a route names may carry traffic, and are left. It either has its endpoints, or
 // has never asked for them; one that waits for them is not it.
 func (s *Stream) suspect(now time.Time) {
@@ -33,7 +33,7 @@ func (s *Stream) suspect(now time.Time) {
 		if c == nil || h.removing || h.acquitted || s.proofs.Proven(c) || ends != nil && (!ends.known || ends.again) || s.claimOf(name) != unclaimed {
 			continue
 		}
-		if ends != nil && now.Before(ends.confirmed.Add(suspicion)) { // the answer may be right behind
+		if ends != nil && now.Before(ends.acknowledged.Add(suspicion)) { // the answer may be right behind
 			s.suspectedAt = now
 			return
 		}
@@ -52,7 +52,7 @@ func (s *Stream) acquit(n int) {
 	for _, name := range s.suspects[:n] {
 		if h := own.held[name]; h != nil {
 			h.parked, h.alone, h.acquitted = nil, true, true
-			h.removing, h.known = false, false // whether or not that is ever confirmed
+			h.removing, h.known = false, false // whether or not that is ever acknowledged
 			own.unsettle(name)
 		}
 	}

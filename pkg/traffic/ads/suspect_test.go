@@ -10,7 +10,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 )
 
-// A proxy answers, but confirms no cluster: one of them cannot be built.
+// A proxy answers, but acknowledges no cluster: one of them cannot be built.
 func TestOnlyAClusterThatMayBeStuckIsTakenAwayOnTrial(t *testing.T) {
 	proven, routed, waiting := of(ads.Cluster, "a-proven", "1"), of(ads.Cluster, "b-routed", "1"), of(ads.Cluster, "c-waiting", "1")
 	routed.Inline = true
@@ -21,7 +21,7 @@ func TestOnlyAClusterThatMayBeStuckIsTakenAwayOnTrial(t *testing.T) {
 	s.want("one waits for its endpoints", s.ask(ads.Endpoints, "c-waiting"), "Endpoints c-waiting=1")
 	route := s.ask(ads.Route, "web")
 	s.want("a route names one", route, "Route web=1")
-	s.confirm(route...)
+	s.acknowledge(route...)
 
 	s.want("for half a minute the proxy may be slow", s.pass(30*time.Second-1), "")
 	s.want("then the first one goes", s.pass(1), "Cluster -d-free")
@@ -38,21 +38,21 @@ func TestARouteWaitsForTheEndpointsOfAClusterThatComesBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			with := func(more ...*ads.Resource) []*ads.Resource { return append(slices.Clone(stable), more...) }
 			s := newScript(t, with(cluster, ends, of(ads.Route, "web", "1", "stable"))...)
-			s.confirm(s.ask(ads.Cluster)...)
-			s.confirm(s.ask(ads.Endpoints, "stable", "canary")...)
-			s.confirm(s.ask(ads.Route, "web")...)
-			s.confirm(s.publish(with(append(stay, of(ads.Route, "web", "1", "stable"))...)...)...)
+			s.acknowledge(s.ask(ads.Cluster)...)
+			s.acknowledge(s.ask(ads.Endpoints, "stable", "canary")...)
+			s.acknowledge(s.ask(ads.Route, "web")...)
+			s.acknowledge(s.publish(with(append(stay, of(ads.Route, "web", "1", "stable"))...)...)...)
 			back := s.publish(with(cluster, ends, of(ads.Route, "web", "2", "stable", "canary"))...)
 			s.want("the cluster and its endpoints come back", back, "Cluster canary=1; Endpoints canary=1")
-			s.want("then the route", s.confirm(back...), "Route web=2")
+			s.want("then the route", s.acknowledge(back...), "Route web=2")
 		})
 	}
 }
 
 func TestANameThatIsGoneIsForgotten(t *testing.T) {
 	s := newScript(t, of(ads.Listener, "inbound", "1"), of(ads.Listener, "outbound", "1"))
-	s.confirm(s.ask(ads.Listener)...)
-	s.confirm(s.publish(of(ads.Listener, "inbound", "1"))...)
+	s.acknowledge(s.ask(ads.Listener)...)
+	s.acknowledge(s.publish(of(ads.Listener, "inbound", "1"))...)
 	if stage := s.stage(ads.Listener, "outbound"); stage != "" {
 		t.Errorf("it is %s", stage)
 	}
@@ -60,11 +60,11 @@ func TestANameThatIsGoneIsForgotten(t *testing.T) {
 
 func TestTheAnswerToARemovalOfANameThatIsNoLongerWantedChangesNothing(t *testing.T) {
 	s := newScript(t, of(ads.Listener, "inbound", "1"), of(ads.Listener, "outbound", "1"))
-	s.confirm(s.ask(ads.Listener)...)
+	s.acknowledge(s.ask(ads.Listener)...)
 	removal := s.publish(of(ads.Listener, "inbound", "1"))
 	s.want("it goes", removal, "Listener -outbound")
 	s.want("the proxy wants no listeners", s.receive(ads.Request{Type: ads.Listener, Unsubscribe: []string{"*"}}), "")
-	s.want("it has removed it", s.confirm(removal...), "")
+	s.want("it has removed it", s.acknowledge(removal...), "")
 }
 
 func TestTheRefusalOfAnOlderResponseIsNoneOfTheNewerOne(t *testing.T) {
@@ -76,8 +76,8 @@ func TestTheRefusalOfAnOlderResponseIsNoneOfTheNewerOne(t *testing.T) {
 	if stage := s.stage(ads.Route, "web"); stage != ads.OnTheWay {
 		t.Errorf("it is %s", stage)
 	}
-	s.confirm(newer...)
-	if stage := s.stage(ads.Route, "web"); stage != ads.Confirmed {
+	s.acknowledge(newer...)
+	if stage := s.stage(ads.Route, "web"); stage != ads.Acknowledged {
 		t.Errorf("it is %s", stage)
 	}
 }

@@ -26,7 +26,7 @@ const (
 	// another.
 	connectTimeout = time.Second
 	// endpointsTimeout lets a cluster live without endpoints if nobody answers for
-	// them: until then Envoy confirms no other cluster either.
+	// them: until then Envoy acknowledges no other cluster either.
 	endpointsTimeout = 5 * time.Second
 	// upstreamIdle is half of the shortest keep-alive that a common server has by default,
 	// which is gunicorn's: a request that was sent while the server ends its connection

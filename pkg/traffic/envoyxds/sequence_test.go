@@ -31,7 +31,7 @@ type releases struct {
 
 var shopNames = []string{"a", "b", "c"}
 
-// inForce is the split of a service that counts.
+// effective is the split of a service that counts.
 func (r *releases) inForce(service string) (name string, found bool) {
 	for _, n := range slices.Sorted(maps.Keys(r.splits)) {
 		s := r.splits[n]

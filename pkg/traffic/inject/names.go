@@ -9,7 +9,7 @@ const (
 	// LabelMode on a pod or a namespace: the Mode, if not that of the installation.
 	LabelMode = "plumbline.dev/inject-mode"
 	// LabelProxy is on every injected pod, with its mode, and on the pods of gateways,
-	// with Gateway. It is how the control plane finds the pods that must confirm a route.
+	// with Gateway. It is how the control plane finds the pods that must acknowledge a route.
 	LabelProxy = "plumbline.dev/proxy"
 
 	Enabled  = "enabled"

@@ -12,7 +12,7 @@ import (
 // What is gross. Shares are not compared: visitors who stay where they are make any
 // bound on them either blind or loud.
 const (
-	// Settles is how long after the confirmation requests may still end that were sent
+	// Settles is how long after the acknowledgment requests may still end that were sent
 	// by the former split.
 	Settles = 30 * time.Second
 	// strays is how many requests where none may be are none: of clients that an
@@ -28,7 +28,7 @@ const (
 )
 
 // Contradictions lists what was seen that cannot be if a split is in force since
-// then, in words. Nothing is said while it is not confirmed, nor of what was counted
+// then, in words. Nothing is said while it is not acknowledged, nor of what was counted
 // before it settled.
 func Contradictions(split traffic.Split, seen traffic.Observation, since, now time.Time, settles time.Duration) (wrong []string) {
 	if since.IsZero() {

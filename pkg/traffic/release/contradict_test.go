@@ -19,13 +19,13 @@ func TestContradictions(t *testing.T) {
 		canary traffic.Weight
 		key    traffic.KeyKind
 		arms   []traffic.Arm
-		since  time.Duration // before noon; 0 is not confirmed
+		since  time.Duration // before noon; 0 is not acknowledged
 		want   string
 	}{
 		"requests where none may be":                     {0, traffic.PerRequest, []traffic.Arm{arm("stable", 1000), arm("canary", 11)}, 2 * time.Minute, "canary has no share and answered 11 requests"},
 		"a few strays":                                   {0, traffic.PerRequest, []traffic.Arm{arm("stable", 1000), arm("canary", 10)}, 2 * time.Minute, ""},
 		"they were counted before it was settled":        {0, traffic.PerRequest, []traffic.Arm{arm("stable", 1000), arm("canary", 500)}, 89 * time.Second, ""},
-		"it is not confirmed":                            {0, traffic.PerRequest, []traffic.Arm{arm("stable", 1000), arm("canary", 500)}, 0, ""},
+		"it is not acknowledged":                         {0, traffic.PerRequest, []traffic.Arm{arm("stable", 1000), arm("canary", 500)}, 0, ""},
 		"none where many must be":                        {1_000, traffic.PerRequest, []traffic.Arm{arm("stable", 500), arm("canary", 0)}, 2 * time.Minute, "canary has 10 % and answered none of 500 requests"},
 		"too few to say":                                 {1_000, traffic.PerRequest, []traffic.Arm{arm("stable", 499), arm("canary", 0)}, 2 * time.Minute, ""},
 		"the visitors may all be elsewhere":              {1_000, traffic.ByVisitor, []traffic.Arm{arm("stable", 99_999), arm("canary", 0)}, 2 * time.Minute, ""},

@@ -89,10 +89,10 @@ func (s *story) decide(t *testing.T) string {
 	d := release.Decide(facts)
 	d.After.Write(&s.release.Status)
 	status := &s.release.Status
-	if status.InForce == nil {
+	if status.Effective == nil {
 		return out.String() + "nothing is in force\n"
 	}
-	fmt.Fprintf(&out, "sequence %d generation %d: %s\n", status.InForce.Sequence, status.InForce.Generation, status.Split)
+	fmt.Fprintf(&out, "sequence %d generation %d: %s\n", status.Effective.Sequence, status.Effective.Generation, status.Split)
 	for _, e := range d.Events {
 		fmt.Fprintf(&out, "%s: %s\n", e.Reason, e.Message)
 	}

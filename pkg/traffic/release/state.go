@@ -32,7 +32,7 @@ func StateOf(r *v1alpha1.ABRelease) *State {
 	if !is {
 		return nil
 	}
-	s := &State{Generation: r.Status.InForce.Generation, Split: split}
+	s := &State{Generation: r.Status.Effective.Generation, Split: split}
 	if m := r.Status.ManagementStartTime; m != nil {
 		s.ManagedSince = m.Time
 	}
@@ -57,7 +57,7 @@ func StateOf(r *v1alpha1.ABRelease) *State {
 // SplitOf is what of a release is in force, and nothing else of it: what replicas
 // translate.
 func SplitOf(r *v1alpha1.ABRelease) (traffic.Split, bool) {
-	f := r.Status.InForce
+	f := r.Status.Effective
 	if f == nil {
 		return traffic.Split{}, false
 	}
@@ -103,11 +103,11 @@ func weight(w *int32) traffic.Weight {
 // Write puts a state into a status; nil takes out what is there. What people see of it
 // is written as well.
 func (s *State) Write(status *v1alpha1.ABReleaseStatus) {
-	status.InForce, status.Wanted, status.Clamped, status.Split, status.ManagementStartTime = nil, nil, nil, "", nil
+	status.Effective, status.Wanted, status.Clamped, status.Split, status.ManagementStartTime = nil, nil, nil, "", nil
 	if s == nil {
 		return
 	}
-	status.InForce, status.Split = s.inForce(), Text(s.Split.Shares)
+	status.Effective, status.Split = s.effective(), Text(s.Split.Shares)
 	if !s.ManagedSince.IsZero() {
 		status.ManagementStartTime = new(stored(s.ManagedSince))
 	}
@@ -126,8 +126,8 @@ func (s *State) Write(status *v1alpha1.ABReleaseStatus) {
 // stored is a time as it comes back from the API server.
 func stored(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
 
-func (s *State) inForce() *v1alpha1.SplitInForce {
-	f := &v1alpha1.SplitInForce{
+func (s *State) effective() *v1alpha1.EffectiveSplit {
+	f := &v1alpha1.EffectiveSplit{
 		Sequence: int64(s.Split.Sequence), Generation: s.Generation, //nolint:gosec // it does not reach the sign in a lifetime
 		ServiceName: s.Split.Service, Salt: s.Split.Salt,
 		Key: v1alpha1.SplitKey{Name: s.Split.Key.Name, Domain: v1alpha1.CookieDomain(s.Split.Key.Domain)}, Override: v1alpha1.HeaderName(s.Split.Override),
@@ -147,7 +147,7 @@ func (s *State) inForce() *v1alpha1.SplitInForce {
 		}
 	}
 	for i, share := range s.Split.Shares {
-		v := v1alpha1.VariationInForce{
+		v := v1alpha1.EffectiveVariation{
 			Name: v1alpha1.VariationName(share.Variation), Selector: v1alpha1.PodSelectorOf(s.Split.Variations[i].Selector),
 			Weight: new(int32(share.Weight)), Reserved: new(int32(share.Reserved)), //nolint:gosec // at most 10000
 		}

@@ -47,7 +47,7 @@ func saltOf(r *v1alpha1.ABRelease) string {
 // order, then the others by name. The order in the spec means nothing, since two appliers may change it.
 func inOrder(r *v1alpha1.ABRelease) []v1alpha1.Variation {
 	var before []string
-	if f := r.Status.InForce; f != nil {
+	if f := r.Status.Effective; f != nil {
 		for i := range f.Variations {
 			before = append(before, string(f.Variations[i].Name))
 		}

@@ -81,9 +81,9 @@ func TestTheOrderOfTheListDecidesNothing(t *testing.T) {
 			}
 			r.Spec.TrafficSplit.Percentages["stable"] = v1alpha1.Percent(100)
 			if tc.inForce != nil {
-				r.Status.InForce = &v1alpha1.SplitInForce{}
+				r.Status.Effective = &v1alpha1.EffectiveSplit{}
 				for _, v := range tc.inForce {
-					r.Status.InForce.Variations = append(r.Status.InForce.Variations, v1alpha1.VariationInForce{Name: v})
+					r.Status.Effective.Variations = append(r.Status.Effective.Variations, v1alpha1.EffectiveVariation{Name: v})
 				}
 			}
 			terms, err := release.TermsOf(r)

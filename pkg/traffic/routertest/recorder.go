@@ -13,7 +13,7 @@ import (
 )
 
 // Recorder is a router that records. The zero one carries out every valid split at
-// once, and has proven it; nobody has to confirm anything, and nothing was counted. It
+// once, and has proven it; nobody has to acknowledge anything, and nothing was counted. It
 // may be used by many at once.
 type Recorder struct {
 	mu       sync.Mutex
@@ -88,7 +88,7 @@ func (r *Recorder) Observe(context.Context) (traffic.Observation, error) {
 	case r.current == nil:
 		return traffic.Observation{Knowledge: traffic.Unknown}, nil
 	}
-	seen := traffic.Observation{Sequence: r.current.Sequence, Knowledge: traffic.Proven, Wanted: 1, Confirmed: 1}
+	seen := traffic.Observation{Sequence: r.current.Sequence, Knowledge: traffic.Proven, Wanted: 1, Acknowledged: 1}
 	for _, share := range r.current.Shares {
 		seen.Arms = append(seen.Arms, traffic.Arm{Variation: share.Variation})
 	}

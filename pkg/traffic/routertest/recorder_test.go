@@ -66,7 +66,7 @@ func TestItSaysWhatTheTestHasItSay(t *testing.T) {
 	if err := r.Apply(t.Context(), routertest.Split(1, 5_000)); !errors.Is(err, broken) || len(r.Applied()) != 0 {
 		t.Errorf("Apply: %v", err)
 	}
-	said := traffic.Observation{Knowledge: traffic.Unknown, Wanted: 2, Confirmed: 1}
+	said := traffic.Observation{Knowledge: traffic.Unknown, Wanted: 2, Acknowledged: 1}
 	r.Say(said)
 	if seen, err := r.Observe(t.Context()); err != nil || !cmp.Equal(seen, said) {
 		t.Errorf("Observe: %+v, %v", seen, err)

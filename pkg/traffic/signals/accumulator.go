@@ -65,7 +65,7 @@ type Flush struct {
 type Reported struct {
 	Slot   Slot
 	Counts Counts
-	// Stratum is what the proxy has confirmed of the slot's route.
+	// Stratum is what the proxy has acknowledged of the slot's route.
 	Stratum Stratum
 	// FailedOver are those of Counts that the stable variation served: statuses and latencies.
 	FailedOver Counts

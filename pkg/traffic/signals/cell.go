@@ -18,7 +18,7 @@ type Cell struct {
 	Coverage Coverage
 }
 
-// Stratum is what proxies had confirmed of a route during all of the time that they tell of. The
+// Stratum is what proxies had acknowledged of a route during all of the time that they tell of. The
 // zero Stratum says that this changed meanwhile, or is not known.
 type Stratum struct {
 	Sequence uint64

@@ -33,7 +33,7 @@ func (w world) under(uid string, seconds float64, sequence uint64, numbers map[C
 	w.Report(uid, Flush{At: at(seconds), Slots: []Reported{{Slot: canary, Counts: of(numbers), Stratum: Stratum{Sequence: sequence}}}}, at(seconds))
 }
 
-func TestACellIsTheSumOfItsProxiesByWhatTheyHadConfirmed(t *testing.T) {
+func TestACellIsTheSumOfItsProxiesByWhatTheyHadAcknowledged(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.open("a", 0)
 	w.open("b", 0)

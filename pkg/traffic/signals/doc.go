@@ -4,7 +4,7 @@
 //
 //	proxy ──flush──▶ Report ──▶ of the slot: sums per 10 s, and a total ─▶ Service
 //	                    │       gaps, requests in flight
-//	                    └─────▶ of the slot, by what proxies had confirmed ─▶ Cell ─▶ Log
+//	                    └─────▶ of the slot, by what proxies had acknowledged ─▶ Cell ─▶ Log
 //
 // A proxy sends every ten seconds what has happened since the last time, a [Flush]:
 // counters as differences, histograms as buckets, and how many requests are in flight.

@@ -12,7 +12,7 @@ import (
 
 // Describe writes what matters of a Baseline in one line, findings in their order
 // and then the masks:
-// "Drifted: Changed /spec/replicas by bob (Foreign, Admission) [autoscaler /spec/replicas]".
+// "Drifted: Changed /spec/replicas by bob (Untrusted, Admission) [autoscaler /spec/replicas]".
 func Describe(b *v1alpha1.Baseline) string {
 	var text strings.Builder
 	text.WriteString(string(b.Status.State))

@@ -15,7 +15,7 @@ func TestDescribe(t *testing.T) {
 	by := func(user string, class v1alpha1.ActorClass, source v1alpha1.ActorSource) v1alpha1.Actor {
 		return v1alpha1.Actor{User: user, Class: class, Source: source}
 	}
-	image := v1alpha1.Finding{Operation: v1alpha1.OperationChanged, Path: guarded.ImagePath, Actor: by("alice", v1alpha1.ActorForeign, v1alpha1.ActorSourceWriterStamp)}
+	image := v1alpha1.Finding{Operation: v1alpha1.OperationChanged, Path: guarded.ImagePath, Actor: by("alice", v1alpha1.ActorUntrusted, v1alpha1.ActorSourceWriterStamp)}
 	gone := v1alpha1.Finding{Operation: v1alpha1.OperationRemoved, Actor: by("", v1alpha1.ActorUnknown, v1alpha1.ActorSourceNone)}
 	now := metav1.Now()
 	tests := map[string]struct {
@@ -25,11 +25,11 @@ func TestDescribe(t *testing.T) {
 		"nothing found": {v1alpha1.BaselineStatus{State: v1alpha1.StateInSync}, "InSync"},
 		"one finding": {
 			v1alpha1.BaselineStatus{State: v1alpha1.StateDrifted, Findings: []v1alpha1.Finding{image}},
-			"Drifted: Changed " + guarded.ImagePath + " by alice (Foreign, WriterStamp)",
+			"Drifted: Changed " + guarded.ImagePath + " by alice (Untrusted, WriterStamp)",
 		},
 		"several keep their order, and what has no path or no user says so": {
 			v1alpha1.BaselineStatus{State: v1alpha1.StateMissing, Findings: []v1alpha1.Finding{image, gone}},
-			"Missing: Changed " + guarded.ImagePath + " by alice (Foreign, WriterStamp); Removed object by ? (Unknown, None)",
+			"Missing: Changed " + guarded.ImagePath + " by alice (Untrusted, WriterStamp); Removed object by ? (Unknown, None)",
 		},
 		"a masked path": {
 			v1alpha1.BaselineStatus{State: v1alpha1.StateInSync, Masks: []v1alpha1.Mask{{Rule: "autoscaler", Path: "/spec/replicas"}}},

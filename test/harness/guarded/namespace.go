@@ -123,8 +123,8 @@ func (n *Namespace) Guard(changes ...func(*v1alpha1.SpecGuard)) *v1alpha1.SpecGu
 	return g
 }
 
-// InForce waits until a guard is ready.
-func (n *Namespace) InForce(g *v1alpha1.SpecGuard) {
+// Active waits until a guard is ready.
+func (n *Namespace) Active(g *v1alpha1.SpecGuard) {
 	n.t.Helper()
 	n.Eventually("the guard is ready", func() error {
 		if err := n.cluster.Admin.Get(n.Ctx(), client.ObjectKeyFromObject(g), g); err != nil {
@@ -140,7 +140,7 @@ func (n *Namespace) InForce(g *v1alpha1.SpecGuard) {
 func (n *Namespace) UnderGuard(changes ...func(*v1alpha1.SpecGuard)) *v1alpha1.SpecGuard {
 	n.t.Helper()
 	g := n.Guard(changes...)
-	n.InForce(g)
+	n.Active(g)
 	n.SecondOver(g.CreationTimestamp.Time)
 	return g
 }

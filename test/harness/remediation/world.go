@@ -127,7 +127,7 @@ func UnderGuards(worlds []*World) {
 	for _, w := range worlds {
 		w.t.Helper()
 		g := guarded.Guard(w.Name)
-		w.InForce(g)
+		w.Active(g)
 		w.SecondOver(g.CreationTimestamp.Time)
 	}
 }

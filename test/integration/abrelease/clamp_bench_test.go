@@ -29,9 +29,9 @@ import (
 // From the beginning of the write that says so
 //
 //   - write: the API server answers it, which is the reference,
-//   - clamped: the Envoy has confirmed the route in which the canary has no share,
+//   - clamped: the Envoy has acknowledged the route in which the canary has no share,
 //   - clamped-last: the last request that did not go to the stable version is answered,
-//   - clamped-told: the release's status says that all proxies have confirmed it,
+//   - clamped-told: the release's status says that all proxies have acknowledged it,
 //
 // and likewise back, back-first (the first request that the canary answers) and
 // back-told. A variation has to be ready for ten seconds until it has its share back;
@@ -134,7 +134,7 @@ func newClamping(b testing.TB) *clamping {
 	r := s.start(asksProxies)
 	_, front := s.proxy(r, "front-0")
 	release := s.release("web", "{type: Percentage, percentages: {stable: 50, canary: 50}}")
-	s.confirmed(release, "stable 50 / canary 50", 0)
+	s.acknowledged(release, "stable 50 / canary 50", 0)
 	reaches(b, front, "200 canary")
 	c := &clamping{shop: s, of: release, server: r, canary: canary, heard: &hearing{failed: map[string]int{}}, measured: map[string][]time.Duration{}}
 	c.hold()
@@ -180,14 +180,14 @@ func (c *clamping) answers() (first time.Time) {
 // lost measures the way to a release without its canary.
 func (c *clamping) lost(lose func(*clamping)) {
 	c.t.Helper()
-	sequence := c.of.Status.InForce.Sequence + 1
+	sequence := c.of.Status.Effective.Sequence + 1
 	c.heard.begin()
 	c.answers()
 	began := time.Now()
 	lose(c)
 	c.took("write", began, time.Now())
 	c.took("clamped", began, c.acked(sequence))
-	c.confirmed(c.of, "stable 100 / canary 0", sequence)
+	c.acknowledged(c.of, "stable 100 / canary 0", sequence)
 	c.took("clamped-told", began, time.Now())
 	// That a half of the requests goes there two hundred times running is no chance.
 	poll.True(c.t, patience, "all requests go to the stable version", func() bool { _, _, stable := c.heard.heard(); return stable >= 200 })
@@ -198,7 +198,7 @@ func (c *clamping) lost(lose func(*clamping)) {
 // regained measures the way back.
 func (c *clamping) regained(regain func(*clamping)) {
 	c.t.Helper()
-	sequence := c.of.Status.InForce.Sequence + 1
+	sequence := c.of.Status.Effective.Sequence + 1
 	c.heard.begin()
 	began := time.Now()
 	regain(c)
@@ -213,12 +213,12 @@ func (c *clamping) regained(regain func(*clamping)) {
 	back := c.acked(sequence)
 	c.took("back", began, back)
 	c.took("back-over", since.Add(traffic.Returns), back)
-	c.confirmed(c.of, "stable 50 / canary 50", sequence)
+	c.acknowledged(c.of, "stable 50 / canary 50", sequence)
 	c.took("back-told", began, time.Now())
 	c.took("back-first", began, c.answers())
 }
 
-// acked waits until the proxy has confirmed the route with a sequence. It is looked
+// acked waits until the proxy has acknowledged the route with a sequence. It is looked
 // once in a millisecond.
 func (c *clamping) acked(sequence int64) time.Time {
 	c.t.Helper()
@@ -232,23 +232,23 @@ func (c *clamping) acked(sequence int64) time.Time {
 				if state.Type != key.Type || state.Name != key.Name {
 					continue
 				}
-				if last = append(last, state); state.Stage == ads.Confirmed && state.Has.Sequence >= uint64(sequence) {
+				if last = append(last, state); state.Stage == ads.Acknowledged && state.Has.Sequence >= uint64(sequence) {
 					return time.Now()
 				}
 			}
 		}
 	}
-	c.t.Fatalf("waited %s until the proxy has confirmed %s with sequence %d; last seen: %+v", patience, key.Name, sequence, last)
+	c.t.Fatalf("waited %s until the proxy has acknowledged %s with sequence %d; last seen: %+v", patience, key.Name, sequence, last)
 	return time.Time{}
 }
 
-// confirmed waits until the status of a release says that the one proxy has confirmed a
+// acknowledged waits until the status of a release says that the one proxy has acknowledged a
 // split; sequence is what it has to have, if that is known.
-func (s *shop) confirmed(r *v1alpha1.ABRelease, split string, sequence int64) {
+func (s *shop) acknowledged(r *v1alpha1.ABRelease, split string, sequence int64) {
 	s.t.Helper()
-	s.wait(r, fmt.Sprintf("%s is confirmed", split), func(r *v1alpha1.ABRelease) bool {
-		seen := r.Status.Confirmed
-		return r.Status.Split == split && seen != nil && seen.Knowledge == v1alpha1.ConfirmedProven && seen.Count == "1/1" &&
-			seen.Sequence == r.Status.InForce.Sequence && (sequence == 0 || seen.Sequence == sequence)
+	s.wait(r, fmt.Sprintf("%s is acknowledged", split), func(r *v1alpha1.ABRelease) bool {
+		seen := r.Status.Acknowledged
+		return r.Status.Split == split && seen != nil && seen.Knowledge == v1alpha1.AcknowledgedProven && seen.Count == "1/1" &&
+			seen.Sequence == r.Status.Effective.Sequence && (sequence == 0 || seen.Sequence == sequence)
 	})
 }

@@ -6,7 +6,7 @@ package abrelease
 
 import "testing"
 
-// Between a pod that stops being ready and the proxies' confirmation that its variation
+// Between a pod that stops being ready and the proxies' acknowledgment that its variation
 // has no share lie a decision and a write. Nobody's request is refused meanwhile, as long
 // as the pod answers.
 func TestACanaryThatLosesItsLastReadyPodCostsNoRequest(t *testing.T) {

@@ -127,9 +127,9 @@ func TestWhoIsWaitedForAndWhoIsNot(t *testing.T) {
 	evil := newShop(t)
 	r := s.start(asksProxies)
 	release := s.release("web", "{type: Percentage, percentages: {stable: 90, canary: 10}}")
-	s.says(release, v1alpha1.ConditionConfirmed, metav1.ConditionFalse, "no proxy routes requests to Service web: of 2 running pods in namespace "+s.namespace+" 0 have a proxy")
+	s.says(release, v1alpha1.ConditionAcknowledged, metav1.ConditionFalse, "no proxy routes requests to Service web: of 2 running pods in namespace "+s.namespace+" 0 have a proxy")
 	s.says(release, v1alpha1.ConditionReady, metav1.ConditionFalse, "no proxy routes requests to Service web")
-	if c := release.Status.Confirmed; c == nil || c.Knowledge != v1alpha1.ConfirmedByNobody || c.Count != "0/0" {
+	if c := release.Status.Acknowledged; c == nil || c.Knowledge != v1alpha1.AcknowledgedByNoProxy || c.Count != "0/0" {
 		t.Errorf("it is %+v", c)
 	}
 
@@ -137,16 +137,16 @@ func TestWhoIsWaitedForAndWhoIsNot(t *testing.T) {
 	s.runs("front-0")
 	evil.client("lost-0", map[string]string{discovery.UpstreamsAnnotation: s.namespace + "/web"})
 	evil.runs("lost-0")
-	s.says(release, v1alpha1.ConditionConfirmed, metav1.ConditionTrue, "1 of 1 proxies have confirmed sequence 1")
+	s.says(release, v1alpha1.ConditionAcknowledged, metav1.ConditionTrue, "1 of 1 proxies have acknowledged sequence 1")
 
 	s.export("web", "*")
-	s.says(release, v1alpha1.ConditionConfirmed, metav1.ConditionFalse, "1 of 2 proxies have confirmed sequence 1; not "+evil.namespace+"/lost-0")
-	s.patch(release, "spec: {confirmation: {namespaces: Same}}")
-	s.says(release, v1alpha1.ConditionConfirmed, metav1.ConditionTrue, "1 of 1 proxies have confirmed sequence 1")
-	s.patch(release, "spec: {confirmation: {namespaces: All}}")
-	s.says(release, v1alpha1.ConditionConfirmed, metav1.ConditionFalse, evil.namespace+"/lost-0")
+	s.says(release, v1alpha1.ConditionAcknowledged, metav1.ConditionFalse, "1 of 2 proxies have acknowledged sequence 1; not "+evil.namespace+"/lost-0")
+	s.patch(release, "spec: {acknowledgment: {namespaces: Same}}")
+	s.says(release, v1alpha1.ConditionAcknowledged, metav1.ConditionTrue, "1 of 1 proxies have acknowledged sequence 1")
+	s.patch(release, "spec: {acknowledgment: {namespaces: All}}")
+	s.says(release, v1alpha1.ConditionAcknowledged, metav1.ConditionFalse, evil.namespace+"/lost-0")
 	s.export("web", "")
-	s.says(release, v1alpha1.ConditionConfirmed, metav1.ConditionTrue, "1 of 1 proxies have confirmed sequence 1")
+	s.says(release, v1alpha1.ConditionAcknowledged, metav1.ConditionTrue, "1 of 1 proxies have acknowledged sequence 1")
 }
 
 // Finding H2: without an Event the owner of a pod wonders why its requests go past a split.

@@ -30,7 +30,7 @@ func TestAVariationWithoutEndpointsGivesItsShareToTheStableOne(t *testing.T) {
 	proxy, front := s.proxy(r, "front-0")
 	release := s.release("web", "{type: Percentage, percentages: {stable: 50, canary: 50}}")
 	s.split(release, "stable 50 / canary 50")
-	sequence := release.Status.InForce.Sequence
+	sequence := release.Status.Effective.Sequence
 	s.carries(proxy, sequence)
 
 	s.ready(canary, false)
@@ -66,7 +66,7 @@ func TestAReleaseBeforeItsCanary(t *testing.T) {
 	proxy, front := s.proxy(r, "front-0")
 	release := s.release("web", "{type: Percentage, percentages: {stable: 50, canary: 50}}")
 	s.clamped(release, true)
-	if is := release.Status.InForce.Sequence; is != 1 || release.Status.Split != "stable 100 / canary 0" {
+	if is := release.Status.Effective.Sequence; is != 1 || release.Status.Split != "stable 100 / canary 0" {
 		t.Errorf("in force is %s with sequence %d", release.Status.Split, is)
 	}
 	s.carries(proxy, 1)
@@ -84,10 +84,10 @@ func TestAServiceWhoseReleaseIsDeletedIsServedWithoutOne(t *testing.T) {
 	reaches(t, front, "200 plain")
 	release := s.release("web", "{type: Percentage, percentages: {stable: 50, canary: 50}}")
 	s.split(release, "stable 50 / canary 50")
-	s.carries(proxy, release.Status.InForce.Sequence)
+	s.carries(proxy, release.Status.Effective.Sequence)
 	s.patch(release, "spec: {trafficSplit: {percentages: {stable: 60, canary: 40}}}")
 	s.split(release, "stable 60 / canary 40")
-	last := release.Status.InForce.Sequence
+	last := release.Status.Effective.Sequence
 	s.carries(proxy, last)
 	s.must(admin.Delete(t.Context(), release))
 	reaches(t, front, "200 plain")
@@ -100,10 +100,10 @@ func TestAServiceWhoseReleaseIsDeletedIsServedWithoutOne(t *testing.T) {
 	s.must(admin.Delete(t.Context(), plain))
 	again := s.release("web", "{type: Percentage, percentages: {stable: 0, canary: 100}}")
 	s.split(again, "stable 0 / canary 100")
-	if is := again.Status.InForce.Sequence; is <= settled {
+	if is := again.Status.Effective.Sequence; is <= settled {
 		t.Errorf("the next one begins with %d after %d", is, settled)
 	}
-	s.carries(proxy, again.Status.InForce.Sequence)
+	s.carries(proxy, again.Status.Effective.Sequence)
 	reaches(t, front, "200 canary")
 }
 
@@ -117,7 +117,7 @@ func TestAProxyIsNeverMovedBackByARestart(t *testing.T) {
 	release := s.release("web", "{type: Percentage, percentages: {stable: 0, canary: 100}}")
 	s.split(release, "stable 0 / canary 100")
 	s.patch(release, "spec: {variations: "+both+", trafficSplit: {overrideHeader: x-variation}}")
-	s.wait(release, "the second decision", func(r *v1alpha1.ABRelease) bool { return r.Status.InForce.Sequence == 2 })
+	s.wait(release, "the second decision", func(r *v1alpha1.ABRelease) bool { return r.Status.Effective.Sequence == 2 })
 	s.carries(proxy, 2)
 
 	r.stop()
@@ -144,10 +144,10 @@ func TestAProxyIsNeverMovedBackByARestart(t *testing.T) {
 	s.connected(proxy)
 	again := s.release("web", "{type: Percentage, percentages: {stable: 100, canary: 0}}")
 	s.split(again, "stable 100 / canary 0")
-	if is := again.Status.InForce.Sequence; is <= settled {
+	if is := again.Status.Effective.Sequence; is <= settled {
 		t.Errorf("the next release begins with %d after %d", is, settled)
 	}
-	s.carries(proxy, again.Status.InForce.Sequence)
+	s.carries(proxy, again.Status.Effective.Sequence)
 }
 
 // A canary that the Service selects gets requests of clients without a proxy, and that

@@ -77,7 +77,7 @@ func TestTheSequencesAreWrittenAgain(t *testing.T) {
 			once := s.retire("first")
 			current := s.release("web", "{type: Percentage, percentages: {stable: 0, canary: 100}}")
 			s.split(current, "stable 0 / canary 100")
-			last := current.Status.InForce.Sequence
+			last := current.Status.Effective.Sequence
 			s.carries(proxy, last)
 			was := s.ledger().Data[s.key()]
 
@@ -114,7 +114,7 @@ func TestTheSequenceOfAServiceThatIsGoneIsDroppedWhenNoProxyHasARouteOfIt(t *tes
 	proxy, _ := s.proxy(r, "front-0")
 	first := s.release("first", "{type: Percentage, percentages: {stable: 0, canary: 100}}")
 	s.split(first, "stable 0 / canary 100")
-	s.carries(proxy, first.Status.InForce.Sequence)
+	s.carries(proxy, first.Status.Effective.Sequence)
 	s.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		m := s.ledger()
 		m.Data[s.namespace+".pay"] = release.Entry{Plain: 7000}.String() // no proxy has a route of it
@@ -147,11 +147,11 @@ func TestTheSequenceOfAServiceThatIsGoneIsDroppedWhenNoProxyHasARouteOfIt(t *tes
 	s.service("web")
 	again := s.release("again", "{type: Percentage, percentages: {stable: 0, canary: 100}}")
 	s.split(again, "stable 0 / canary 100")
-	if is := again.Status.InForce.Sequence; is <= 7000 {
+	if is := again.Status.Effective.Sequence; is <= 7000 {
 		t.Errorf("the Service begins at %d, which a proxy that was away may be above", is)
 	}
 	proxy, _ = s.proxy(r, "front-1")
-	s.carries(proxy, again.Status.InForce.Sequence)
+	s.carries(proxy, again.Status.Effective.Sequence)
 }
 
 // M3: a namespace that takes all it can has no release of another one wait.
@@ -187,7 +187,7 @@ func TestANamespaceThatFillsTheLedgerHasNoOtherWait(t *testing.T) {
 	waits := full.release("web", "{type: Percentage, percentages: {stable: 0, canary: 100}}")
 	full.wait(waits, "the release whose namespace is full says so", func(r *v1alpha1.ABRelease) bool {
 		c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady)
-		return r.Status.InForce == nil && c != nil && contains(c.Message, "the sequences of the Services of namespace "+full.namespace+" would take")
+		return r.Status.Effective == nil && c != nil && contains(c.Message, "the sequences of the Services of namespace "+full.namespace+" would take")
 	})
 }
 
@@ -228,7 +228,7 @@ func (s *shop) written(front string, is func(release.Entry) bool) {
 func (s *shop) unmoved(r *v1alpha1.ABRelease, last int64) {
 	s.t.Helper()
 	s.must(admin.Get(s.t.Context(), types.NamespacedName{Namespace: s.namespace, Name: r.Name}, r))
-	if is := r.Status.InForce.Sequence; is != last || r.Status.Split != "stable 0 / canary 100" {
+	if is := r.Status.Effective.Sequence; is != last || r.Status.Split != "stable 0 / canary 100" {
 		s.t.Errorf("in force is %s with sequence %d after %d", r.Status.Split, is, last)
 	}
 }

@@ -26,21 +26,21 @@ func TestWhatAnEnvoyRefusesIsReadOnTheRelease(t *testing.T) {
 	proxy, front := s.proxy(r, "front-0")
 	s.runs("front-0")
 	release := s.release("web", "{type: Sticky, sticky: {header: x-user}, percentages: {stable: 90, canary: 10}}")
-	s.says(release, v1alpha1.ConditionConfirmed, metav1.ConditionTrue, "1 of 1 proxies have confirmed sequence 1")
+	s.says(release, v1alpha1.ConditionAcknowledged, metav1.ConditionTrue, "1 of 1 proxies have acknowledged sequence 1")
 	before := users(t, front)
 
 	// Of each route it has an expression that is too long for it from now on.
 	s.must(proxy.Post(t.Context(), "/runtime_modify?re2.max_program_size.error_level=1"))
 	s.patch(release, "spec: {trafficSplit: {percentages: {stable: 10, canary: 90}}}")
 	const text = "program size"
-	s.says(release, v1alpha1.ConditionConfirmed, metav1.ConditionFalse, text)
+	s.says(release, v1alpha1.ConditionAcknowledged, metav1.ConditionFalse, text)
 	s.says(release, v1alpha1.ConditionReconciling, metav1.ConditionTrue, text)
-	confirmed := release.Status.Confirmed
-	if confirmed == nil || confirmed.Count != "0/1" || len(confirmed.Laggards) != 1 {
-		t.Fatalf("who has confirmed it: %+v", confirmed)
+	acknowledged := release.Status.Acknowledged
+	if acknowledged == nil || acknowledged.Count != "0/1" || len(acknowledged.OutOfSync) != 1 {
+		t.Fatalf("who has acknowledged it: %+v", acknowledged)
 	}
-	if l := confirmed.Laggards[0]; l.Name != s.namespace+"/front-0" || !strings.Contains(l.Why, text) {
-		t.Errorf("the laggard is %+v", l)
+	if l := acknowledged.OutOfSync[0]; l.Name != s.namespace+"/front-0" || !strings.Contains(l.Why, text) {
+		t.Errorf("the proxy that is out of sync is %+v", l)
 	}
 	if diff := cmp.Diff(before, users(t, front)); diff != "" {
 		t.Errorf("with the route of before (-before +now):\n%s", diff)
@@ -49,7 +49,7 @@ func TestWhatAnEnvoyRefusesIsReadOnTheRelease(t *testing.T) {
 	// What is refused is not sent again; the next one is taken.
 	s.must(proxy.Post(t.Context(), "/runtime_modify?re2.max_program_size.error_level=1000000"))
 	s.patch(release, "spec: {trafficSplit: {overrideHeader: x-variation}}")
-	s.says(release, v1alpha1.ConditionConfirmed, metav1.ConditionTrue, "1 of 1 proxies have confirmed sequence 3")
+	s.says(release, v1alpha1.ConditionAcknowledged, metav1.ConditionTrue, "1 of 1 proxies have acknowledged sequence 3")
 	if c := meta.FindStatusCondition(release.Status.Conditions, v1alpha1.ConditionReconciling); c != nil && strings.Contains(c.Message, text) {
 		t.Errorf("it still says %q", c.Message)
 	}

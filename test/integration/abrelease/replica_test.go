@@ -51,7 +51,7 @@ type replica struct {
 	lead func()
 }
 
-// routers gives each release a recorder, which has everything confirmed at once: what
+// routers gives each release a recorder, which has everything acknowledged at once: what
 // proxies have is asked of them in most tests.
 type routers struct{ recorders sync.Map }
 
@@ -67,14 +67,14 @@ type role int
 const (
 	follows role = iota
 	leads
-	// asksProxies leads, and goes by what proxies confirm.
+	// asksProxies leads, and goes by what proxies acknowledge.
 	asksProxies
 	// waits is asksProxies from when it is told to lead.
 	waits
 )
 
 // times are shorter than in production: what is tested is the order of what happens.
-var times = abrelease.Times{Confirmed: time.Second, Ledger: 500 * time.Millisecond, Counts: 2 * time.Second, Sweep: 200 * time.Millisecond}
+var times = abrelease.Times{Acknowledged: time.Second, Ledger: 500 * time.Millisecond, Counts: 2 * time.Second, Sweep: 200 * time.Millisecond}
 
 // start one, which ends with the test or before. Plumbline's namespace is that of the
 // shop, so that tests do not see each other.

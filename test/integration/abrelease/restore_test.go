@@ -32,7 +32,7 @@ func TestAProxyFollowsAReleaseThatWasPutBack(t *testing.T) {
 				s.patch(current, fmt.Sprintf("spec: {trafficSplit: {type: Percentage, percentages: {stable: %d, canary: %d}}}", 100-canary, canary))
 				s.split(current, fmt.Sprintf("stable %d / canary %d", 100-canary, canary))
 			}
-			last := current.Status.InForce.Sequence
+			last := current.Status.Effective.Sequence
 			s.carries(proxy, last)
 			reaches(t, front, "200 canary")
 
@@ -51,9 +51,9 @@ func TestAProxyFollowsAReleaseThatWasPutBack(t *testing.T) {
 			}
 			above(t, proxy, last)
 			reaches(t, front, "200 stable")
-			s.wait(current, "all proxies have confirmed it", func(r *v1alpha1.ABRelease) bool {
-				return r.Status.Confirmed != nil && r.Status.Confirmed.Knowledge == v1alpha1.ConfirmedProven && r.Status.Confirmed.Proxies == 1 &&
-					r.Status.InForce.Sequence > last && r.Status.Split == "stable 100 / canary 0"
+			s.wait(current, "all proxies have acknowledged it", func(r *v1alpha1.ABRelease) bool {
+				return r.Status.Acknowledged != nil && r.Status.Acknowledged.Knowledge == v1alpha1.AcknowledgedProven && r.Status.Acknowledged.Proxies == 1 &&
+					r.Status.Effective.Sequence > last && r.Status.Split == "stable 100 / canary 0"
 			})
 		})
 	}

@@ -19,13 +19,13 @@ func TestAReleaseDividesTheRequestsOfAService(t *testing.T) {
 	proxy, front := s.proxy(r, "front-0")
 	release := s.release("web", "{type: Percentage, percentages: {stable: 90, canary: 10}}")
 	s.split(release, "stable 90 / canary 10")
-	first := release.Status.InForce.Sequence
+	first := release.Status.Effective.Sequence
 	s.carries(proxy, first)
 	shares(t, count(t, front, 2_000, nil), 2_000, 0.1)
 
 	s.patch(release, "spec: {trafficSplit: {percentages: {stable: 50, canary: 50}}}")
 	s.split(release, "stable 50 / canary 50")
-	if is := release.Status.InForce.Sequence; is != first+1 {
+	if is := release.Status.Effective.Sequence; is != first+1 {
 		t.Errorf("the sequence is %d after %d", is, first)
 	}
 	s.carries(proxy, first+1)
@@ -60,7 +60,7 @@ func TestVisitorsStayWhileTheirVariationGrows(t *testing.T) {
 	proxy, front := s.proxy(r, "front-0")
 	release := s.release("web", "{type: Sticky, sticky: {cookie: plumb}, percentages: {stable: 80, canary: 20}}")
 	s.split(release, "stable 80 / canary 20")
-	sequence := release.Status.InForce.Sequence
+	sequence := release.Status.Effective.Sequence
 	s.carries(proxy, sequence)
 	cookies, at := visitors(t, front, n)
 	for _, percent := range []int{20, 45, 70, 100} {
@@ -88,7 +88,7 @@ func TestAHeaderLeadsToAVariation(t *testing.T) {
 	proxy, front := s.proxy(r, "front-0")
 	release := s.release("web", `{type: Header, percentages: {stable: 100, canary: 0}, headerMatch: {header: X-Beta, values: {"yes": canary, "no": stable}}, overrideHeader: X-Variation}`)
 	s.split(release, "stable 100 / canary 0")
-	s.carries(proxy, release.Status.InForce.Sequence)
+	s.carries(proxy, release.Status.Effective.Sequence)
 	for name, tc := range map[string]struct {
 		headers []string
 		want    string
@@ -125,25 +125,25 @@ func TestASecondReleaseOfAServiceIsRefusedWithTheNameOfTheFirst(t *testing.T) {
 	proxy, front := s.proxy(r, "front-0")
 	first := s.release("first", "{type: Percentage, percentages: {stable: 100, canary: 0}}")
 	s.split(first, "stable 100 / canary 0")
-	s.carries(proxy, first.Status.InForce.Sequence)
+	s.carries(proxy, first.Status.Effective.Sequence)
 	second := s.release("second", "{type: Percentage, percentages: {stable: 0, canary: 100}}")
 	s.stalled(second, "AnotherSplit", "ABRelease first divides the requests of Service web already")
 	s.told(second, "AnotherSplit", "first")
-	if second.Status.InForce != nil {
-		t.Errorf("of the second one is in force: %+v", second.Status.InForce)
+	if second.Status.Effective != nil {
+		t.Errorf("of the second one is in force: %+v", second.Status.Effective)
 	}
 	if got := count(t, front, 100, nil); got["200 stable"] != 100 {
 		t.Errorf("the requests went to %v", got)
 	}
 
 	// It takes over when the first one goes, above all that proxies have seen of it.
-	before := first.Status.InForce.Sequence
+	before := first.Status.Effective.Sequence
 	s.must(admin.Delete(t.Context(), first))
 	s.split(second, "stable 0 / canary 100")
-	if second.Status.InForce.Sequence <= before {
-		t.Errorf("the sequence is %d after %d", second.Status.InForce.Sequence, before)
+	if second.Status.Effective.Sequence <= before {
+		t.Errorf("the sequence is %d after %d", second.Status.Effective.Sequence, before)
 	}
-	s.carries(proxy, second.Status.InForce.Sequence)
+	s.carries(proxy, second.Status.Effective.Sequence)
 	reaches(t, front, "200 canary")
 }
 
@@ -154,11 +154,11 @@ func TestAnInvalidSpecLeavesInForceWhatWas(t *testing.T) {
 	proxy, front := s.proxy(r, "front-0")
 	release := s.release("web", `{type: Header, percentages: {stable: 100, canary: 0}, headerMatch: {header: X-Beta, values: {"yes": canary}}}`)
 	s.split(release, "stable 100 / canary 0")
-	sequence := release.Status.InForce.Sequence
+	sequence := release.Status.Effective.Sequence
 	s.carries(proxy, sequence)
 	s.patch(release, `spec: {trafficSplit: {percentages: {stable: 0, canary: 100}, headerMatch: {values: {"spaces around ": canary}}}}`)
 	s.stalled(release, "Invalid", "what was in force before stays in force")
-	if is := release.Status.InForce.Sequence; is != sequence || release.Status.Split != "stable 100 / canary 0" {
+	if is := release.Status.Effective.Sequence; is != sequence || release.Status.Split != "stable 100 / canary 0" {
 		t.Errorf("in force is %s with sequence %d", release.Status.Split, is)
 	}
 	reaches(t, front, "200 canary", "x-beta", "yes")

@@ -30,7 +30,7 @@ func TestAReleaseThatIsMadeAgainMovesNoVisitor(t *testing.T) {
 	s.runs("front-0")
 	const split = "{type: Sticky, sticky: {header: x-user}, percentages: {stable: 50, canary: 50}}"
 	first := s.release("web", split)
-	s.says(first, v1alpha1.ConditionConfirmed, metav1.ConditionTrue, "1 of 1 proxies have confirmed sequence 1")
+	s.says(first, v1alpha1.ConditionAcknowledged, metav1.ConditionTrue, "1 of 1 proxies have acknowledged sequence 1")
 	before := users(t, front)
 	s.must(admin.Delete(t.Context(), first))
 	poll.Until(t, patience, "the release is gone", func() error {
@@ -50,7 +50,7 @@ variations:
 - {name: stable, selector: {matchLabels: {app: web, version: stable}}}
 trafficSplit: `+split), &again.Spec))
 	s.create(again)
-	s.says(again, v1alpha1.ConditionConfirmed, metav1.ConditionTrue, "1 of 1 proxies have confirmed sequence")
+	s.says(again, v1alpha1.ConditionAcknowledged, metav1.ConditionTrue, "1 of 1 proxies have acknowledged sequence")
 	if again.UID == first.UID {
 		t.Errorf("both releases have the uid %s", first.UID)
 	}
@@ -68,20 +68,20 @@ func TestAnotherStableVariationMovesNoVisitorAndLosesNoRequest(t *testing.T) {
 	s.runs("front-0")
 	release := s.release("web", "{type: Sticky, sticky: {header: x-user}, percentages: {stable: 0, canary: 100}}")
 	s.split(release, "stable 0 / canary 100")
-	s.says(release, v1alpha1.ConditionConfirmed, metav1.ConditionTrue, "1 of 1 proxies have confirmed")
+	s.says(release, v1alpha1.ConditionAcknowledged, metav1.ConditionTrue, "1 of 1 proxies have acknowledged")
 	end := askOn(t, front)
 	before := users(t, front)
 
 	s.patch(release, "spec: {stable: canary}")
 	s.split(release, "canary 100 / stable 0")
-	s.says(release, v1alpha1.ConditionConfirmed, metav1.ConditionTrue, "1 of 1 proxies have confirmed")
+	s.says(release, v1alpha1.ConditionAcknowledged, metav1.ConditionTrue, "1 of 1 proxies have acknowledged")
 	if diff := cmp.Diff(before, users(t, front)); diff != "" {
 		t.Errorf("users moved (-before +after):\n%s", diff)
 	}
 
 	s.patch(release, "spec: {trafficSplit: {percentages: {stable: 20, canary: 80}}}")
 	s.split(release, "canary 80 / stable 20")
-	s.says(release, v1alpha1.ConditionConfirmed, metav1.ConditionTrue, "1 of 1 proxies have confirmed")
+	s.says(release, v1alpha1.ConditionAcknowledged, metav1.ConditionTrue, "1 of 1 proxies have acknowledged")
 	moved := 0
 	for user, answer := range users(t, front) {
 		if answer != before[user] {
@@ -134,7 +134,7 @@ func TestDecimalsOfAPercentageReachTheProxy(t *testing.T) {
 	s.runs("front-0")
 	release := s.release("web", `{type: Percentage, percentages: {stable: "99.75", canary: "0.25"}}`)
 	s.split(release, "stable 99.75 / canary 0.25")
-	s.says(release, v1alpha1.ConditionConfirmed, metav1.ConditionTrue, "1 of 1 proxies have confirmed sequence 1")
+	s.says(release, v1alpha1.ConditionAcknowledged, metav1.ConditionTrue, "1 of 1 proxies have acknowledged sequence 1")
 	dump, err := proxy.Get(t.Context(), "/config_dump?resource=dynamic_route_configs")
 	s.must(err)
 	for _, weight := range []string{`"weight": 9975`, `"weight": 25`} {

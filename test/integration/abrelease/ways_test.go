@@ -134,7 +134,7 @@ func TestNoRequestIsLostInTheOrderOfAnUninstallation(t *testing.T) {
 	again.noneFailed()
 }
 
-// M4 of the review of the mesh: every proxy has confirmed, and a pod may have kept a connection.
+// M4 of the review of the mesh: every proxy has acknowledged, and a pod may have kept a connection.
 func TestASplitIsNotInForceOverConnectionsThatAreOlder(t *testing.T) {
 	s, _ := shopWithTwo(t)
 	s.oldConnections = 3 * time.Second
@@ -146,12 +146,12 @@ func TestASplitIsNotInForceOverConnectionsThatAreOlder(t *testing.T) {
 	release := s.release("web", "{type: Percentage, percentages: {stable: 50, canary: 50}}")
 	s.wait(release, "the release is not ready over older connections", func(r *v1alpha1.ABRelease) bool {
 		c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionDegraded)
-		return c != nil && c.Status == "True" && c.Reason == v1alpha1.ReasonNotYetRedirected && contains(c.Message, s.namespace+"/front-0") && r.Status.Confirmed.Count == "1/1" &&
-			r.Status.Confirmed.Knowledge == v1alpha1.ConfirmedUnknown && !meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionReady)
+		return c != nil && c.Status == "True" && c.Reason == v1alpha1.ReasonNotYetRedirected && contains(c.Message, s.namespace+"/front-0") && r.Status.Acknowledged.Count == "1/1" &&
+			r.Status.Acknowledged.Knowledge == v1alpha1.AcknowledgedUnknown && !meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionReady)
 	})
-	s.carries(proxy, release.Status.InForce.Sequence)
+	s.carries(proxy, release.Status.Effective.Sequence)
 	s.wait(release, "time has passed", func(r *v1alpha1.ABRelease) bool {
 		return meta.IsStatusConditionFalse(r.Status.Conditions, v1alpha1.ConditionDegraded) &&
-			r.Status.Confirmed.Knowledge == v1alpha1.ConfirmedProven && meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionReady)
+			r.Status.Acknowledged.Knowledge == v1alpha1.AcknowledgedProven && meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionReady)
 	})
 }

@@ -33,13 +33,13 @@ func TestADeadRedisCostsOnlyTheRecords(t *testing.T) {
 	if n := failOpen(t) - opened; n != 0 {
 		t.Errorf("the API server gave up on %v calls", n)
 	}
-	eventually(t, "the failure shows", func() bool { return w.hook.metric("plumbline_details_redis_up") == 0 })
+	eventually(t, "the failure shows", func() bool { return w.hook.metric("plumbline_admission_records_redis_up") == 0 })
 	again, err := startRedis(t.Context(), filepath.Dir(w.redis.Socket))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.redis = again
-	eventually(t, "the webhook finds Redis again", func() bool { return w.hook.metric("plumbline_details_redis_up") == 1 })
+	eventually(t, "the webhook finds Redis again", func() bool { return w.hook.metric("plumbline_admission_records_redis_up") == 1 })
 	p.mustKubectl(alice, "", "set", "image", "deployment/web", "app=x:again")
 	p.waitRecord("a write after the restart", func(r specguard.WriteRecord) bool { return r.User == alice })
 }

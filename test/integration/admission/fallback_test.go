@@ -60,7 +60,7 @@ func startAssessor(t *testing.T) {
 	eventually(t, "the assessor reads records", func() bool {
 		families, err := registry.Gather()
 		return err == nil && slices.ContainsFunc(families, func(f *dto.MetricFamily) bool {
-			return f.GetName() == "plumbline_assessor_records_up" && f.GetMetric()[0].GetGauge().GetValue() == 1
+			return f.GetName() == "plumbline_assessor_admission_records_up" && f.GetMetric()[0].GetGauge().GetValue() == 1
 		})
 	})
 }
@@ -118,7 +118,7 @@ func TestTheStampOfTheWebhookAuthorizesOnlyWithItsRecord(t *testing.T) {
 	setImage(ci, "shop/web:2")
 	p.untilBaseline("2 by " + ci + ", InSync")
 	setImage(alice, "shop/web:evil")
-	p.untilBaseline("2 by " + ci + ", Drifted; " + image + " by alice (Foreign)")
+	p.untilBaseline("2 by " + ci + ", Drifted; " + image + " by alice (Untrusted)")
 	setImage(ci, "shop/web:3")
 	p.untilBaseline("3 by " + ci + ", InSync")
 

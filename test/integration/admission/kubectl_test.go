@@ -82,7 +82,7 @@ func TestAGuardInModeAuditIsSilent(t *testing.T) {
 	p := newPlace(t, func(s *v1alpha1.GuardSpec) { s.Mode = v1alpha1.GuardModeAudit })
 	p.deploy(ci)
 	audited := func() float64 {
-		return w.hook.metric("plumbline_admission_reviews_total", `handler="validate"`, `operation="update"`, `verdict="audit"`, `actor_class="foreign"`)
+		return w.hook.metric("plumbline_admission_reviews_total", `handler="validate"`, `operation="update"`, `verdict="audit"`, `actor_class="untrusted"`)
 	}
 	p.settle()
 	before := audited()

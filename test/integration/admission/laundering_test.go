@@ -195,7 +195,7 @@ func TestAnOwnerThatIsAddedFirstLaundersNothingWhereTheWebhookStamps(t *testing.
 			l.must(err)
 			l.merge(u, string(owner))
 			l.writeAsCI(u, o.changes[0])
-			l.untilBaselineOf(l.resource, l.group, "1 by "+ci+", Drifted; "+o.path+" by alice (Foreign)")
+			l.untilBaselineOf(l.resource, l.group, "1 by "+ci+", Drifted; "+o.path+" by alice (Untrusted)")
 			var forged map[string]any
 			l.must(json.Unmarshal([]byte(o.changes[1]), &forged))
 			forged["metadata"] = map[string]any{"annotations": map[string]any{v1alpha1.AnnotationWriter: ci}}
@@ -205,7 +205,7 @@ func TestAnOwnerThatIsAddedFirstLaundersNothingWhereTheWebhookStamps(t *testing.
 			if got := u.GetAnnotations()[v1alpha1.AnnotationWriter]; got != alice {
 				t.Errorf("the writer is %q", got)
 			}
-			l.untilBaselineOf(l.resource, l.group, "1 by "+ci+", Drifted; "+o.path+" by alice (Foreign)")
+			l.untilBaselineOf(l.resource, l.group, "1 by "+ci+", Drifted; "+o.path+" by alice (Untrusted)")
 		})
 	}
 }
@@ -222,7 +222,7 @@ func TestAnOwnerThatIsTakenOffAfterTheCreationLaundersNothingWhereTheWebhookStam
 			l.must(l.as(alice).Create(t.Context(), u))
 			l.forge(admissionv1.Create, nil, u)
 			l.merge(u, `{"metadata":{"ownerReferences":null}}`)
-			l.untilBaselineOf(l.resource, l.group, "nothing authorized, Drifted;  by alice (Foreign)")
+			l.untilBaselineOf(l.resource, l.group, "nothing authorized, Drifted;  by alice (Untrusted)")
 			if got := u.GetAnnotations()[v1alpha1.AnnotationWriter]; got != alice {
 				t.Errorf("the writer is %q", got)
 			}

@@ -108,7 +108,7 @@ func (r *toldRouter) Remove(ctx context.Context) error {
 	return nil
 }
 
-// tell the proxy what is applied. What it confirms its workers take a moment later, so a value of a header
+// tell the proxy what is applied. What it acknowledges its workers take a moment later, so a value of a header
 // that each split maps for this says when they have.
 func (r *routed) tell() {
 	r.t.Helper()

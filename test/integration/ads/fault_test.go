@@ -56,7 +56,7 @@ func TestOneRouteThatIsRefusedLeavesTheOthersAlone(t *testing.T) {
 
 		routes := publish(2, "b", true)
 		for _, i := range []int{0, 2} {
-			w.confirmed("web-0", routes[i])
+			w.acknowledged("web-0", routes[i])
 			answersBy(t, fronts[i], "b")
 		}
 		answersBy(t, fronts[1], "a")
@@ -76,7 +76,7 @@ func TestOneRouteThatIsRefusedLeavesTheOthersAlone(t *testing.T) {
 	})
 }
 
-// Envoy 1.40 confirms no cluster any more while one waits that cannot be built, and
+// Envoy 1.40 acknowledges no cluster any more while one waits that cannot be built, and
 // does not say which.
 func TestAClusterThatCannotBeBuiltIsFoundAndTheOthersGoOn(t *testing.T) {
 	envoy.EachVersion(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestAClusterThatCannotBeBuiltIsFoundAndTheOthersGoOn(t *testing.T) {
 		broken := unbuildable("broken")
 		r := route("web", 10, share{"web|b", 10_000})
 		w.publish(s.listener, cluster("web|a"), endpoints("web|a", s.a), cluster("web|b"), endpoints("web|b", s.b), broken, endpoints("broken", s.b), r)
-		w.confirmed("web-0", r)
+		w.acknowledged("web-0", r)
 		answersBy(t, s.front, "b")
 		eventually(t, "it is told which one it is", func() error {
 			rejected := told(w, func(e ads.Rejected) bool { return e.Resource == broken })
@@ -97,7 +97,7 @@ func TestAClusterThatCannotBeBuiltIsFoundAndTheOthersGoOn(t *testing.T) {
 		more := cluster("more")
 		w.publish(s.listener, cluster("web|a"), endpoints("web|a", s.a), cluster("web|b"), endpoints("web|b", s.b), broken, endpoints("broken", s.b), r,
 			more, endpoints("more", s.a))
-		w.confirmed("web-0", more)
+		w.acknowledged("web-0", more)
 	})
 }
 
@@ -121,17 +121,17 @@ func TestAProxyStartsAlthoughSomethingIsMissing(t *testing.T) {
 }
 
 // What happens to the server costs no request, and a replica that knows nothing of what
-// was confirmed carries on.
+// was acknowledged carries on.
 func TestAServerThatIsKilledCostsNoRequest(t *testing.T) {
 	s := newShop(t)
 	l := startLoad(t, s.front)
 	for range 5 {
-		s.confirmed("web-0", s.both(5_000))
+		s.acknowledged("web-0", s.both(5_000))
 		s.grpc.Stop()
 		s.proofs.Forget([]ads.Key{{Type: ads.Route, Name: "web"}, {Type: ads.Endpoints, Name: "web|a"}, {Type: ads.Endpoints, Name: "web|b"}, {Type: ads.Cluster, Name: "web|a"}})
 		r := s.only() // while it is away
 		s.serve()
-		s.confirmed("web-0", r)
+		s.acknowledged("web-0", r)
 		s.gone("web-0", ads.Cluster, "web|b")
 	}
 	l.ended(t)

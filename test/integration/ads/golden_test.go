@@ -27,9 +27,9 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 )
 
-// Each golden set of the translation is sent to an Envoy of its own, which confirms
+// Each golden set of the translation is sent to an Envoy of its own, which acknowledges
 // every resource of it.
-func TestEveryGoldenSetIsConfirmed(t *testing.T) {
+func TestEveryGoldenSetIsAcknowledged(t *testing.T) {
 	envoy.EachVersion(t, func(t *testing.T) {
 		files, err := filepath.Glob("../../../pkg/traffic/envoyxds/testdata/*.json")
 		if err != nil || len(files) < 10 {
@@ -47,7 +47,7 @@ func TestEveryGoldenSetIsConfirmed(t *testing.T) {
 				m.group.Publish(m.view)
 				m.proxy("pod")
 				for _, r := range resources {
-					m.confirmed("pod", r)
+					m.acknowledged("pod", r)
 				}
 			})
 		}

@@ -97,7 +97,7 @@ func kills() int {
 }
 
 // The server is a process of its own, which gets SIGKILL while a part of a response is on
-// its way, again and again; each time a new one knows nothing of what was confirmed.
+// its way, again and again; each time a new one knows nothing of what was acknowledged.
 func TestAServerThatIsKilledInTheMiddleOfAResponseCostsNoRequest(t *testing.T) {
 	s := &state{Front: freeport.Address(t), A: backend(t, "a"), B: backend(t, "b"), Address: freeport.Address(t)}
 	serving, authority := envoy.NewServing(t)

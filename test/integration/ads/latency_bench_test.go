@@ -21,7 +21,7 @@ import (
 // two backends, time after time, and measures from the call that publishes this until
 //
 //   - sent: the server has handed the response over to gRPC,
-//   - confirmed: the server has read that the Envoy has it,
+//   - acknowledged: the server has read that the Envoy has it,
 //   - first: one of two clients has its first response from the other backend,
 //   - all: both have.
 //
@@ -74,7 +74,7 @@ func startOurs(b *testing.B, seen *sightings) publisher {
 			}
 		case ads.Acked:
 			if slices.Contains(e.Resources, now.route) {
-				note(now.confirmed)
+				note(now.acknowledged)
 			}
 		case ads.Rejected:
 			b.Errorf("the proxy refuses %s: %s", e.Resource.Name, e.Message)
@@ -95,10 +95,10 @@ func (o ours) join() { o.world.proxy("web-0") }
 // sightings of one step by the server.
 type sightings struct{ now atomic.Pointer[sighting] }
 
-// sighting is when a route was sent and confirmed for the first time.
+// sighting is when a route was sent and acknowledged for the first time.
 type sighting struct {
-	route           *ads.Resource
-	sent, confirmed chan time.Time
+	route              *ads.Resource
+	sent, acknowledged chan time.Time
 }
 
 func (s *sightings) expect(route *ads.Resource) *sighting {
@@ -140,7 +140,7 @@ func (r *race) begin(b *testing.B) {
 		b.Fatal(err)
 	}
 	r.to.join()
-	await(b, "the first route is confirmed", seen.confirmed)
+	await(b, "the first route is acknowledged", seen.acknowledged)
 	answersBy(b, r.resources.front, "a")
 	for i := range r.changes {
 		r.changes[i] = make(chan asker.Answer, 1)
@@ -187,9 +187,9 @@ func (r *race) step(b *testing.B) {
 		last = max(last, took)
 	}
 	for name, took := range map[string]time.Duration{
-		"sent":      await(b, "it is sent", seen.sent).Sub(begin),
-		"confirmed": await(b, "it is confirmed", seen.confirmed).Sub(begin),
-		"first":     first, "all": last,
+		"sent":         await(b, "it is sent", seen.sent).Sub(begin),
+		"acknowledged": await(b, "it is acknowledged", seen.acknowledged).Sub(begin),
+		"first":        first, "all": last,
 	} {
 		r.measured[name] = append(r.measured[name], took)
 	}

@@ -62,7 +62,7 @@ func (m *mesh) has(pod string, kind ads.Type, name string) {
 	if r == nil {
 		m.t.Fatalf("there is no %v %s", kind, name)
 	}
-	m.confirmed(pod, r)
+	m.acknowledged(pod, r)
 }
 
 // service of the shop with a port 80, and these slots on it.

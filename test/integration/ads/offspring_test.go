@@ -168,7 +168,7 @@ func (o *offspring) publish(s state) {
 	}
 }
 
-// told is closed when a proxy has confirmed a resource to it, or when it has ended.
+// told is closed when a proxy has acknowledged a resource to it, or when it has ended.
 func (o *offspring) told(r *ads.Resource) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -192,28 +192,28 @@ func (o *offspring) told(r *ads.Resource) <-chan struct{} {
 func (o *offspring) has(r *ads.Resource) (heard bool, change <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.heard[confirmation(r)], o.change
+	return o.heard[acknowledgment(r)], o.change
 }
 
 // acked waits until one has.
 func (o *offspring) acked(t testing.TB, r *ads.Resource) {
 	t.Helper()
-	poll.Receive(t, patience, "a proxy confirms "+confirmation(r), o.told(r))
+	poll.Receive(t, patience, "a proxy acknowledges "+acknowledgment(r), o.told(r))
 	if heard, _ := o.has(r); !heard {
-		t.Fatalf("the server ended before a proxy confirmed %s", confirmation(r))
+		t.Fatalf("the server ended before a proxy acknowledged %s", acknowledgment(r))
 	}
 }
 
-func confirmation(r *ads.Resource) string { return fmt.Sprint(r.Type, " ", r.Name, " ", r.Version) }
+func acknowledgment(r *ads.Resource) string { return fmt.Sprint(r.Type, " ", r.Name, " ", r.Version) }
 
-// teller says what proxies have confirmed.
+// teller says what proxies have acknowledged.
 type teller struct{ *world }
 
 // Happened implements serve.Observer.
 func (teller) Happened(_ identity.Proxy, e ads.Effect) {
 	if acked, is := e.(ads.Acked); is {
 		for _, r := range acked.Resources {
-			fmt.Println(confirmation(r)) // it is read
+			fmt.Println(acknowledgment(r)) // it is read
 		}
 	}
 }

@@ -45,12 +45,12 @@ func TestPitfall06AnEnvoyIsNotSentAgainWhatItRefuses(t *testing.T) {
 		good, bad := route("web", 1, share{"web|a", 10_000}), route("web", 2, share{"web|a", 0})
 		w.publish(view(good, a)...)
 		e := w.proxy("web-0")
-		w.confirmed("web-0", good)
+		w.acknowledged("web-0", good)
 		answersBy(t, front, "a")
 		for i := range 50 {
 			all := view(bad, []string{a, b}[i%2])
 			w.publish(all...)
-			w.confirmed("web-0", all[2])
+			w.acknowledged("web-0", all[2])
 		}
 		answersBy(t, front, "b")
 		if n := stat(t, e, `http\.in\.rds\.web\.update_rejected`); n != 1 {
@@ -58,7 +58,7 @@ func TestPitfall06AnEnvoyIsNotSentAgainWhatItRefuses(t *testing.T) {
 		}
 		r := route("web", 3, share{"web|a", 10_000})
 		w.publish(view(r, a)...)
-		w.confirmed("web-0", r)
+		w.acknowledged("web-0", r)
 	})
 }
 
@@ -71,7 +71,7 @@ func TestPitfall21ThousandsOfStepsLeaveAnEnvoyAsLargeAsItWas(t *testing.T) {
 			last = s.both(uint32(i%9_999 + 1)) //nolint:gosec // small
 			s.publish(s.withBoth(last)...)     // the same once more
 		}
-		s.confirmed("web-1", last)
+		s.acknowledged("web-1", last)
 		return allocated(t, e)
 	}
 	before := run(500)
@@ -126,13 +126,13 @@ func TestPitfall22AnEnvoyThatIsStuckWhenItComesBackGetsItsClusters(t *testing.T)
 	envoy.EachVersion(t, func(t *testing.T) {
 		s := newShopWith(t, ads.Config{AckDeadline: 5 * time.Second})
 		e := s.proxy("web-1")
-		s.confirmed("web-1", s.only())
+		s.acknowledged("web-1", s.only())
 		stuck := func(r *ads.Resource) []*ads.Resource {
 			return append(s.withBoth(r), unbuildable("broken"), endpoints("broken", s.b))
 		}
 		first := route("web", 100, share{"web|b", 10_000})
 		s.publish(stuck(first)...)
-		s.confirmed("web-1", first)
+		s.acknowledged("web-1", first)
 		warming := func() int { return stat(t, e, `cluster_manager\.warming_clusters`) }
 		eventually(t, "a cluster is stuck", func() error {
 			if warming() == 0 {
@@ -145,7 +145,7 @@ func TestPitfall22AnEnvoyThatIsStuckWhenItComesBackGetsItsClusters(t *testing.T)
 		more := cluster("more")
 		second := route("web", 101, share{"more", 10_000})
 		s.publish(append(stuck(second), more, endpoints("more", s.a))...)
-		s.confirmed("web-1", second)
+		s.acknowledged("web-1", second)
 		answersBy(t, s.front, "a")
 		eventually(t, "none is stuck any more", func() error {
 			if n := warming(); n != 0 {
@@ -180,12 +180,12 @@ func TestPitfall23OfTwelveAssignmentsInOneResponseTheBadOneIsLeftOut(t *testing.
 		}
 		e := w.proxy("web-0")
 		for _, r := range publish(a, false) {
-			w.confirmed("web-0", r)
+			w.acknowledged("web-0", r)
 		}
 		sent := publish(b, true)
 		for i, r := range sent {
 			if i != bad {
-				w.confirmed("web-0", r)
+				w.acknowledged("web-0", r)
 			}
 		}
 		has := dumped(t, e)

@@ -51,7 +51,7 @@ func (r *ramp) at(canary traffic.Weight) ir.Service {
 	return s
 }
 
-// goesTo another share. What a proxy confirms its workers take a moment later: each
+// goesTo another share. What a proxy acknowledges its workers take a moment later: each
 // connection waits until its own has it.
 func (r *ramp) goesTo(canary traffic.Weight) (ready func(line) error) {
 	r.t.Helper()

@@ -134,7 +134,7 @@ func (s *snapshots) OnStreamDeltaRequest(_ int64, r *discovery.DeltaDiscoveryReq
 		return nil
 	}
 	if r.GetResponseNonce() != "" && r.GetResponseNonce() == s.nonce.Load() {
-		note(s.seen.now.Load().confirmed)
+		note(s.seen.now.Load().acknowledged)
 	}
 	return nil
 }

@@ -64,8 +64,8 @@ func TestAVariationThatComesAndGoesCostsNoRequest(t *testing.T) {
 	s := newShop(t)
 	l, talks := startLoad(t, s.front), map[string]*talk{"socket": socket(t, s.front), "stream": stream(t, s.front)}
 	for range cycles() {
-		s.confirmed("web-0", s.both(5_000))
-		s.confirmed("web-0", s.only())
+		s.acknowledged("web-0", s.both(5_000))
+		s.acknowledged("web-0", s.only())
 		s.gone("web-0", ads.Cluster, "web|b")
 		for what, talk := range talks {
 			talk.goesOn(t, what)
@@ -81,13 +81,13 @@ func TestAVariationThatComesAndGoesCostsNoRequest(t *testing.T) {
 
 func TestWeightsThatChangeCostNoRequest(t *testing.T) {
 	s := newShop(t)
-	s.confirmed("web-0", s.both(100))
+	s.acknowledged("web-0", s.both(100))
 	l, talks := startLoad(t, s.front), map[string]*talk{"socket": socket(t, s.front), "stream": stream(t, s.front)}
 	var took []time.Duration
 	for i := range cycles() {
 		r := s.both(uint32(i*37%10_000 + 1))
 		begin := time.Now()
-		s.confirmed("web-0", r)
+		s.acknowledged("web-0", r)
 		took = append(took, time.Since(begin))
 		for what, talk := range talks {
 			talk.goesOn(t, what)
@@ -95,5 +95,5 @@ func TestWeightsThatChangeCostNoRequest(t *testing.T) {
 	}
 	l.ended(t)
 	slices.Sort(took)
-	t.Logf("published to confirmed: p50 %s, p99 %s", took[len(took)/2], took[len(took)*99/100])
+	t.Logf("published to acknowledged: p50 %s, p99 %s", took[len(took)/2], took[len(took)*99/100])
 }

@@ -23,14 +23,14 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
-// behind are the proxies that have not confirmed a route.
+// behind are the proxies that have not acknowledged a route.
 func (w *world) behind(r *ads.Resource) (pods []string) {
 	w.mu.Lock()
 	s := w.server
 	w.mu.Unlock()
 	for _, p := range s.Proxies(w.t.Context(), func(identity.Proxy) bool { return true }) {
 		if !slices.ContainsFunc(p.Resources, func(state ads.State) bool {
-			return state.Type == r.Type && state.Name == r.Name && state.Stage == ads.Confirmed && state.Has == r.Version
+			return state.Type == r.Type && state.Name == r.Name && state.Stage == ads.Acknowledged && state.Has == r.Version
 		}) {
 			pods = append(pods, p.Pod)
 		}
@@ -38,7 +38,7 @@ func (w *world) behind(r *ads.Resource) (pods []string) {
 	return pods
 }
 
-// As long as one stands still each step is confirmed by all others and by it alone is
+// As long as one stands still each step is acknowledged by all others and by it alone is
 // not; when it goes on it gets the last step, and nothing that lies between.
 func TestAStoppedProxyIsNamedAtEachStepAndHoldsNobodyUp(t *testing.T) {
 	const others, stopped = 3, "web-stopped"
@@ -48,7 +48,7 @@ func TestAStoppedProxyIsNamedAtEachStepAndHoldsNobodyUp(t *testing.T) {
 	}
 	slow, front := s.proxy(stopped), freeport.Address(t)
 	s.proxyAt("web-9", front, "web")
-	s.confirmed(stopped, s.both(100))
+	s.acknowledged(stopped, s.both(100))
 	answersBy(t, front, "a")
 	slow.Signal(syscall.SIGSTOP)
 	l := startLoad(t, front)
@@ -56,9 +56,9 @@ func TestAStoppedProxyIsNamedAtEachStepAndHoldsNobodyUp(t *testing.T) {
 	for step := range 50 {
 		last = s.both(uint32(200 + step))
 		for i := range others + 1 {
-			s.confirmed(fmt.Sprint("web-", i), last)
+			s.acknowledged(fmt.Sprint("web-", i), last)
 		}
-		s.confirmed("web-9", last)
+		s.acknowledged("web-9", last)
 		if pods := s.behind(last); !slices.Equal(pods, []string{stopped}) {
 			t.Fatalf("behind are %v", pods)
 		}
@@ -77,7 +77,7 @@ func TestAStoppedProxyIsNamedAtEachStepAndHoldsNobodyUp(t *testing.T) {
 	}
 	slow.Signal(syscall.SIGCONT)
 	before := updates()
-	s.confirmed(stopped, last)
+	s.acknowledged(stopped, last)
 	if pods := s.behind(last); len(pods) > 0 {
 		t.Errorf("behind are still %v", pods)
 	}
@@ -94,9 +94,9 @@ func TestAProxyThatStandsStillForLongComesBack(t *testing.T) {
 	}
 	s := newShop(t)
 	slow := s.proxy("web-1")
-	s.confirmed("web-1", s.both(100))
+	s.acknowledged("web-1", s.both(100))
 	slow.Signal(syscall.SIGSTOP)
-	s.confirmed("web-0", s.both(200))
+	s.acknowledged("web-0", s.both(200))
 	poll.Until(t, 2*patience, "its stream has ended", func() error {
 		if s.stage("web-1", ads.Route, "web") != (ads.State{}) {
 			return errors.New("it has not")
@@ -104,9 +104,9 @@ func TestAProxyThatStandsStillForLongComesBack(t *testing.T) {
 		return nil
 	})
 	r := s.both(300)
-	s.confirmed("web-0", r)
+	s.acknowledged("web-0", r)
 	slow.Signal(syscall.SIGCONT)
-	s.confirmed("web-1", r)
+	s.acknowledged("web-1", r)
 }
 
 // large is a cluster of a megabyte.
@@ -126,7 +126,7 @@ func large(name, content string) *ads.Resource {
 func TestASlowReaderIsShownToBeBlockedAndHoldsNobodyUp(t *testing.T) {
 	s := newShopWith(t, ads.Config{Window: 1 << 30})
 	slow := s.proxy("web-slow")
-	s.confirmed("web-slow", s.only())
+	s.acknowledged("web-slow", s.only())
 	slow.Signal(syscall.SIGSTOP)
 	var last *ads.Resource
 	more := func(n int) []*ads.Resource {
@@ -149,14 +149,14 @@ func TestASlowReaderIsShownToBeBlockedAndHoldsNobodyUp(t *testing.T) {
 			t.Fatal("800 megabytes do not block it")
 		}
 		s.publish(more(n)...)
-		s.confirmed("web-0", last)
+		s.acknowledged("web-0", last)
 	}
 	if pods := s.behind(last); !slices.Equal(pods, []string{"web-slow"}) {
 		t.Errorf("behind are %v", pods)
 	}
 	r := s.only() // all that is large is gone before it is read
-	s.confirmed("web-0", r)
+	s.acknowledged("web-0", r)
 	slow.Signal(syscall.SIGCONT)
-	s.confirmed("web-slow", r)
+	s.acknowledged("web-slow", r)
 	s.gone("web-slow", ads.Cluster, "large-0")
 }

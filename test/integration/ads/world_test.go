@@ -156,11 +156,11 @@ func (w *world) stage(pod string, kind ads.Type, name string) ads.State {
 	return ads.State{}
 }
 
-// confirmed waits until a proxy has a resource.
-func (w *world) confirmed(pod string, r *ads.Resource) {
+// acknowledged waits until a proxy has a resource.
+func (w *world) acknowledged(pod string, r *ads.Resource) {
 	w.t.Helper()
 	poll.Confirmation.Until(w.t, patience, "the proxy has "+r.Type.String()+" "+r.Name, func() error {
-		if state := w.stage(pod, r.Type, r.Name); state.Stage != ads.Confirmed || state.Has != r.Version {
+		if state := w.stage(pod, r.Type, r.Name); state.Stage != ads.Acknowledged || state.Has != r.Version {
 			return fmt.Errorf("it is %+v", state)
 		}
 		return nil

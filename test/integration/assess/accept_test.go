@@ -54,7 +54,7 @@ func TestAccept(t *testing.T) {
 	w.Deploy(alice, "foreign")
 	w.UntilIs("web", "InSync")
 	w.SetEnv(alice, "web", "DEBUG", "1")
-	const drift = "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)"
+	const drift = "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Untrusted, WriterStamp)"
 	b := w.UntilIs("web", drift)
 
 	t.Run("a request for another state than the observed one does nothing", func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestAccept(t *testing.T) {
 		w.Until("web", "bob's acceptance is authorized", accepted(bob, 2))
 	})
 	t.Run("an object that nobody trusted created becomes authorized", func(t *testing.T) {
-		foreign := w.UntilIs("foreign", "Drifted: Added object by alice (Foreign, WriterStamp)")
+		foreign := w.UntilIs("foreign", "Drifted: Added object by alice (Untrusted, WriterStamp)")
 		w.accept(bob, foreign, foreign.Status.Observed.Hash)
 		w.Until("foreign", "bob's acceptance is authorized", accepted(bob, 1))
 	})
@@ -102,7 +102,7 @@ func TestAnAcceptLeavesWhatAGuardIgnoresAsItWasAuthorized(t *testing.T) {
 	w.UntilIs("web", "InSync")
 	w.Patch("mallory", "web", `{"spec":{"template":{"spec":{"containers":[{"name":"app","args":["--unsafe"]}]}}}}`)
 	w.SetEnv(alice, "web", "DEBUG", "1")
-	b := w.UntilIs("web", "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)")
+	b := w.UntilIs("web", "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Untrusted, WriterStamp)")
 	w.accept(bob, b, b.Status.Observed.Hash)
 	w.Until("web", "bob's acceptance is authorized", accepted(bob, 2))
 	w.Must(w.As(bob).Patch(w.Ctx(), g, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"ignore":null}}`))))
@@ -128,7 +128,7 @@ func TestAcceptInBulk(t *testing.T) {
 		w.SetImage(alice, fmt.Sprint("web-", i), "registry.example/shop:hotfix")
 	}
 	for i := range n {
-		b := w.UntilIs(fmt.Sprint("web-", i), "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+		b := w.UntilIs(fmt.Sprint("web-", i), "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Untrusted, WriterStamp)")
 		w.accept(bob, b, b.Status.Observed.Hash)
 	}
 	for i := range n {
@@ -183,12 +183,12 @@ func TestOnlyThoseWhomAClusterSpecGuardNamesAccept(t *testing.T) {
 			t.Errorf("removing the guard: %v", err)
 		}
 	})
-	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Ready=True InForce")
+	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Ready=True Active")
 	w.SecondOver(g.CreationTimestamp.Time)
 	w.Deploy(ci, "web")
 	w.UntilIs("web", "InSync")
 	w.SetEnv(alice, "web", "DEBUG", "1")
-	const drift = "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)"
+	const drift = "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Untrusted, WriterStamp)"
 	b := w.UntilIs("web", drift)
 
 	w.accept(alice, b, b.Status.Observed.Hash)

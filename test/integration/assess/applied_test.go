@@ -72,7 +72,7 @@ func TestAHotfixThatCIAppliesIsAuthorized(t *testing.T) {
 			apply(w, ci, guarded.Image)
 			first := guarded.Authorized(w.UntilIs("web", "InSync"))
 			w.kubectl(alice, "", "set", "image", "deployment/web", "app="+hotfix)
-			w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+			w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Untrusted, WriterStamp)")
 			apply(w, ci, hotfix)
 			b := w.UntilIs("web", "InSync")
 			if got := guarded.Authorized(b); got != first+1 || b.Spec.Authorized.By != ci {
@@ -98,7 +98,7 @@ func TestAnApplyInTheNameOfCIAuthorizesNothing(t *testing.T) {
 			apply(w, ci, guarded.Image)
 			w.UntilIs("web", "InSync")
 			w.kubectl(mallory, "", "set", "image", "deployment/web", "app="+hotfix)
-			drifted := "Drifted: Changed /spec/template/spec/containers/[name=app]/image by mallory (Foreign, WriterStamp)"
+			drifted := "Drifted: Changed /spec/template/spec/containers/[name=app]/image by mallory (Untrusted, WriterStamp)"
 			before := guarded.Authorized(w.UntilIs("web", drifted))
 			apply(w, mallory, hotfix)
 			w.stays("web", drifted)
@@ -122,7 +122,7 @@ func TestAHotfixThatCIAppliesUnwatchedIsAuthorized(t *testing.T) {
 			apply(w, ci, guarded.Image)
 			w.UntilIs("web", "InSync")
 			w.kubectl(alice, "", "set", "image", "deployment/web", "app="+hotfix)
-			w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+			w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Untrusted, WriterStamp)")
 			a.Halt(t)
 			apply(w, ci, hotfix)
 			start(t)

@@ -83,5 +83,5 @@ func TestAnAcceptRescuesALostBody(t *testing.T) {
 		return nil
 	})
 	w.SetEnv(alice, "web", "DEBUG", "1")
-	w.UntilIs("web", "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)")
+	w.UntilIs("web", "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Untrusted, WriterStamp)")
 }

@@ -100,7 +100,7 @@ func TestAScheduledCheckFindsWhatTheWatchWithheld(t *testing.T) {
 	proxy.Set(faultproxy.Fault{Hold: true})
 	w.SetImage(alice, "web", "registry.example/shop:evil")
 	w.Delete(bob, "db")
-	drifted := "Drifted: Changed " + guarded.ImagePath + " by alice (Foreign, WriterStamp)"
+	drifted := "Drifted: Changed " + guarded.ImagePath + " by alice (Untrusted, WriterStamp)"
 	w.untilChecked("web", drifted)
 	missing := w.untilChecked("db", "Missing: Removed object by ? (Unknown, None)")
 	recreatable := meta.FindStatusCondition(missing.Status.Conditions, baseline.ConditionRecreatable)

@@ -140,7 +140,7 @@ func TestACrashAtATrustedWriteHeals(t *testing.T) {
 			w.Deploy(ci, "web")
 			w.UntilIs("web", "InSync")
 			w.SetEnv(alice, "web", "DEBUG", "1")
-			const drift = "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)"
+			const drift = "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Untrusted, WriterStamp)"
 			before := w.UntilIs("web", drift)
 			reached := p.dieAt(step)
 			w.SetImage(ci, "web", "registry.example/shop:2")
@@ -323,7 +323,7 @@ func TestConflictsAreDecidedAgain(t *testing.T) {
 	})
 	w.SetImage(alice, "web", "registry.example/evil:1")
 	b := w.Until("web", "the drift is told and the request answered", func(b *v1alpha1.Baseline) error {
-		if got, want := guarded.Describe(b), "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)"; got != want {
+		if got, want := guarded.Describe(b), "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Untrusted, WriterStamp)"; got != want {
 			return fmt.Errorf("it is %q", got)
 		}
 		if b.Spec.Accept != nil {

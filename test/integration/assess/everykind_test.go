@@ -113,5 +113,5 @@ func TestClusterSpecGuardsOverEveryKindGuardWhatCanBeGuarded(t *testing.T) {
 	}
 	t.Logf("%d kinds may be named, %d of them are told", len(kinds), told)
 	other.SetImage(alice, "web", "registry.example/evil:1")
-	other.UntilIs("web", "Drifted: Changed "+imagePath+" by alice (Foreign, WriterStamp)")
+	other.UntilIs("web", "Drifted: Changed "+imagePath+" by alice (Untrusted, WriterStamp)")
 }

@@ -34,7 +34,7 @@ func TestAnExternalRedisWithUserAndPassword(t *testing.T) {
 	r := startRedis(t, "--port", port, "--bind", "127.0.0.1", "--aclfile", acl)
 	w.Must(os.WriteFile(file, []byte("a wrong one\n"), 0o600))
 	b := startBinary(t, "--redis-address=127.0.0.1:"+port, "--redis-username=plumbline", "--redis-password-file="+file)
-	w.tells(b, "plumbline_assessor_records_up", "0")
+	w.tells(b, "plumbline_assessor_admission_records_up", "0")
 	w.Eventually("the log says why", func() error {
 		said := b.Said()
 		for _, words := range []string{"records of writes cannot be read", "WRONGPASS"} {
@@ -50,7 +50,7 @@ func TestAnExternalRedisWithUserAndPassword(t *testing.T) {
 		w.UntilIs(name, "InSync")
 	}
 	w.SetImage(alice, "web", "registry.example/evil:1")
-	w.UntilIs("web", "Drifted: Changed "+imagePath+" by alice (Foreign, WriterStamp)")
+	w.UntilIs("web", "Drifted: Changed "+imagePath+" by alice (Untrusted, WriterStamp)")
 	w.scaleWithRecord(r, alice, "before", 5, false)
 	w.Until("before", "it is drift by somebody unknown", func(b *v1alpha1.Baseline) error {
 		if len(b.Status.Findings) != 1 || b.Status.Findings[0].Actor.Class != v1alpha1.ActorUnknown {
@@ -60,11 +60,11 @@ func TestAnExternalRedisWithUserAndPassword(t *testing.T) {
 	})
 
 	w.Must(os.WriteFile(file, []byte(password+"\n"), 0o600))
-	w.tells(b, "plumbline_assessor_records_up", "1")
+	w.tells(b, "plumbline_assessor_admission_records_up", "1")
 	w.scaleWithRecord(r, alice, "after", 5, false)
-	w.UntilIs("after", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
+	w.UntilIs("after", "Drifted: Changed /spec/replicas by alice (Untrusted, Admission)")
 	// The record of the time before was still there, and explains what it is about.
-	w.UntilIs("before", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
+	w.UntilIs("before", "Drifted: Changed /spec/replicas by alice (Untrusted, Admission)")
 	said := b.Said()
 	if !strings.Contains(said, "records of writes can be read again") || strings.Contains(said, password) {
 		t.Errorf("it says\n%s", said)

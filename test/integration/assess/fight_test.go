@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
@@ -19,9 +18,9 @@ import (
 
 const imagePath = "/spec/template/spec/containers/[name=app]/image"
 
-// flipImage has a person change the image of web, or CI put it back, and waits
+// reversalImage has a person change the image of web, or CI put it back, and waits
 // until that is seen.
-func (w *world) flipImage(user string) {
+func (w *world) reversalImage(user string) {
 	w.t.Helper()
 	if user == ci {
 		w.SetImage(ci, "web", "registry.example/shop:1")
@@ -53,7 +52,7 @@ func fighting(with ...string) func(*v1alpha1.Baseline) error {
 	}
 }
 
-// TestARestartInTheMiddleOfAFight: the assessor that sees the third flip did not
+// TestARestartInTheMiddleOfAFight: the assessor that sees the third reversal did not
 // see the first two; it knows them from the Baseline, with place and writer.
 func TestARestartInTheMiddleOfAFight(t *testing.T) {
 	rotation.Share(t, 3)
@@ -62,21 +61,21 @@ func TestARestartInTheMiddleOfAFight(t *testing.T) {
 	w.UnderGuard()
 	w.Deploy(ci, "web")
 	w.UntilIs("web", "InSync")
-	w.flipImage(alice)
-	w.flipImage(ci)
+	w.reversalImage(alice)
+	w.reversalImage(ci)
 	p.Halt(t)
 	p = start(t)
-	w.flipImage(alice)
+	w.reversalImage(alice)
 	b := w.Until("web", "the fight is recognized", fighting(alice, ci))
-	var flips []string
-	for _, f := range b.Status.Flips {
+	var reversals []string
+	for _, f := range b.Status.Reversals {
 		for _, place := range f.Places {
-			flips = append(flips, fmt.Sprint(place.Path, " ", place.By, " ", place.Class))
+			reversals = append(reversals, fmt.Sprint(place.Path, " ", place.By, " ", place.Class))
 		}
 	}
-	want := []string{imagePath + " alice Foreign", imagePath + " " + ci + " Trusted", imagePath + " alice Foreign"}
-	if !slices.Equal(flips, want) {
-		t.Errorf("the flips are %q, want %q", flips, want)
+	want := []string{imagePath + " alice Untrusted", imagePath + " " + ci + " Trusted", imagePath + " alice Untrusted"}
+	if !slices.Equal(reversals, want) {
+		t.Errorf("the reversals are %q, want %q", reversals, want)
 	}
 	p.Halt(t)
 	start(t)
@@ -105,8 +104,8 @@ func TestAFightEndsAfterTenQuietMinutes(t *testing.T) {
 			quiet, err := p.figures()
 			w.Must(err)
 			for range 3 {
-				w.flipImage(alice)
-				w.flipImage(ci)
+				w.reversalImage(alice)
+				w.reversalImage(ci)
 			}
 			w.Until("web", "the fight is recognized", fighting(alice, ci))
 			const contended = "plumbline_drift_contended_objects{}"

@@ -50,7 +50,7 @@ func TestAnObjectFullOfMetadataIsJudgedAsAnyOther(t *testing.T) {
 			w.Must(w.As(ci).Create(w.Ctx(), d))
 			w.UntilIs("web", "InSync")
 			w.SetImage(alice, "web", "registry.example/evil:1")
-			w.UntilIs("web", "Drifted: Changed "+guarded.ImagePath+" by alice (Foreign, WriterStamp)")
+			w.UntilIs("web", "Drifted: Changed "+guarded.ImagePath+" by alice (Untrusted, WriterStamp)")
 			w.SetImage(ci, "web", "registry.example/shop:2")
 			w.UntilIs("web", "InSync")
 		})

@@ -114,7 +114,7 @@ func TestKindsThatCannotBeGuardedAreToldWithTheirField(t *testing.T) {
 			v1alpha1.GuardedResource{APIVersion: "cluster.example.org/v1", Kind: "Planet"})
 	})
 	w.InstallKind("cluster.example.org", "Planet", "planets", apiextensions.ClusterScoped)
-	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Stalled=True NotInForce: spec.resources[1].kind:")
+	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Stalled=True NotActive: spec.resources[1].kind:")
 	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "spec.resources[2].kind:")
 	// The kind that can be watched is.
 	w.Deploy(ci, "web")
@@ -129,9 +129,9 @@ func TestAKindThatAppearsIsGuardedThen(t *testing.T) {
 	g := w.Guard(func(g *v1alpha1.SpecGuard) {
 		g.Spec.Resources = []v1alpha1.GuardedResource{{APIVersion: "example.org/v1", Kind: "Widget"}}
 	})
-	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Stalled=True NotInForce: spec.resources[0].kind:")
+	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Stalled=True NotActive: spec.resources[0].kind:")
 	w.InstallKind("example.org", "Widget", "widgets", apiextensions.NamespaceScoped)
-	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Ready=True InForce")
+	w.guardReads(g, func() []metav1.Condition { return g.Status.Conditions }, "Ready=True Active")
 	widget := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Widget",
 		"metadata": map[string]any{"namespace": w.namespace, "name": "one"},
@@ -170,7 +170,7 @@ func TestASuspendedGuardComparesNothingAndComesBack(t *testing.T) {
 	}
 	suspend(time.Hour)
 	w.Until("web", "the suspension is told", func(b *v1alpha1.Baseline) error {
-		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != "GuardNotInForce" {
+		if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != "GuardNotActive" {
 			return fmt.Errorf("Ready is %+v", c)
 		}
 		return nil
@@ -242,7 +242,7 @@ func TestUnreadableIsNotAbsent(t *testing.T) {
 	w.Deploy(ci, "web")
 	w.UntilIs("web", "InSync")
 	w.SetEnv(alice, "web", "DEBUG", "1")
-	const drift = ": Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)"
+	const drift = ": Added /spec/template/spec/containers/[name=app]/env by alice (Untrusted, WriterStamp)"
 	w.UntilIs("web", "Drifted"+drift)
 	p.Halt(t)
 	p = start(t, func(s *assessor.Setup) { s.UnreadableAfter = time.Second }, withBlindness())
@@ -275,7 +275,7 @@ func TestTheMostCriticalEnvironmentDecides(t *testing.T) {
 	prod := w.environment("prod-"+w.namespace, v1alpha1.CriticalityProduction)
 	level(v1alpha1.SeverityCritical) // the floor of an image from another repository
 	w.guardReads(dev, func() []metav1.Condition { return dev.Status.Conditions }, "Degraded=True NamespacesOverlap")
-	w.guardReads(prod, func() []metav1.Condition { return prod.Status.Conditions }, "Ready=True InForce: 1 namespaces")
+	w.guardReads(prod, func() []metav1.Condition { return prod.Status.Conditions }, "Ready=True Active: 1 namespaces")
 	if b, err := w.Baseline("web"); err != nil || b.Status.Severity.First != v1alpha1.SeverityLow {
 		t.Errorf("the first level is forgotten: %+v, %v", b.Status.Severity, err)
 	}
@@ -310,10 +310,10 @@ func TestTheOlderGuardDefaultsAreInForce(t *testing.T) {
 		return d
 	}
 	first, second := makeDefaults("a"), makeDefaults("b")
-	w.guardReads(first, func() []metav1.Condition { return first.Status.Conditions }, "Ready=True InForce")
+	w.guardReads(first, func() []metav1.Condition { return first.Status.Conditions }, "Ready=True Active")
 	w.guardReads(second, func() []metav1.Condition { return second.Status.Conditions }, "Stalled=True OlderInForce")
 	w.Must(admin.Delete(w.Ctx(), first))
-	w.guardReads(second, func() []metav1.Condition { return second.Status.Conditions }, "Ready=True InForce")
+	w.guardReads(second, func() []metav1.Condition { return second.Status.Conditions }, "Ready=True Active")
 }
 
 // TestANamespaceThatGoesAway has what the namespace controller does: the
@@ -353,5 +353,5 @@ func TestOneOfTwoReplicasWorksAndTheOtherTakesOver(t *testing.T) {
 	start(t, withLeaderElection())
 	first.Halt(t)
 	w.SetImage(alice, "web", "registry.example/evil:1")
-	w.UntilOn(poll.Takeover, "web", "the other replica tells the drift", guarded.Reads("Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)"))
+	w.UntilOn(poll.Takeover, "web", "the other replica tells the drift", guarded.Reads("Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Untrusted, WriterStamp)"))
 }

@@ -264,7 +264,7 @@ func TestAStampOfBeforeTheKindWasRegisteredIsNotBelieved(t *testing.T) {
 	}
 	w.Must(w.As(mallory).Create(w.Ctx(), set("sleeper", "registry.example/evil:1")))
 	w.registerStatefulSets()
-	w.InForce(g)
+	w.Active(g)
 	w.Until("sleeper", "the forged stamp authorizes nothing", func(b *v1alpha1.Baseline) error {
 		if b.Spec.Authorized != nil {
 			t.Fatalf("it is authorized as created by %s", b.Spec.Authorized.By)

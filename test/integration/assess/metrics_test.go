@@ -93,7 +93,7 @@ func TestTheMetricsTellTheStory(t *testing.T) {
 	r := startRedis(t)
 	// Each figure is exact, so the record has to be there in time.
 	p := start(t, withClock(c), r.reader(), withGrace(500*time.Millisecond))
-	w.shows(p, "plumbline_assessor_records_up", map[string]float64{"plumbline_assessor_records_up{}": 1})
+	w.shows(p, "plumbline_assessor_admission_records_up", map[string]float64{"plumbline_assessor_admission_records_up{}": 1})
 	w.UnderGuard()
 	for _, name := range []string{"image", "scaled", "unknown", "gone"} {
 		w.Deploy(ci, name)
@@ -113,16 +113,16 @@ func TestTheMetricsTellTheStory(t *testing.T) {
 	w.UntilOn(poll.Detection, "image", "it drifts", isState(v1alpha1.StateDrifted))
 	r.store(recordOfScale(w.Live("scaled"), alice, 5))
 	w.Scale(alice, "scaled", 5)
-	w.UntilIs("scaled", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
+	w.UntilIs("scaled", "Drifted: Changed /spec/replicas by alice (Untrusted, Admission)")
 	w.Scale(bob, "unknown", 7)
 	w.Until("unknown", "it drifts", isState(v1alpha1.StateDrifted))
 	w.Delete(bob, "gone")
 	w.Until("gone", "it is missing", isState(v1alpha1.StateMissing))
 	w.shows(p, "plumbline_drift_findings_total", map[string]float64{
-		"plumbline_drift_findings_total{actor_class=Foreign,class=ImageVersion}":  1,
-		"plumbline_drift_findings_total{actor_class=Foreign,class=Scale}":         1,
-		"plumbline_drift_findings_total{actor_class=Unknown,class=Scale}":         1,
-		"plumbline_drift_findings_total{actor_class=Unknown,class=ObjectMissing}": 1,
+		"plumbline_drift_findings_total{actor_class=Untrusted,class=ImageVersion}": 1,
+		"plumbline_drift_findings_total{actor_class=Untrusted,class=Scale}":        1,
+		"plumbline_drift_findings_total{actor_class=Unknown,class=Scale}":          1,
+		"plumbline_drift_findings_total{actor_class=Unknown,class=ObjectMissing}":  1,
 	})
 	w.shows(p, "plumbline_drift_attributions_total", map[string]float64{
 		"plumbline_drift_attributions_total{source=WriterStamp}":   1,
@@ -168,10 +168,10 @@ func TestTheMetricsTellTheStory(t *testing.T) {
 	w.within(p, "plumbline_drift_age_seconds_sum{}", 30*time.Minute-time.Second, 30*time.Minute+5*patience)
 	w.within(p, "plumbline_assessor_last_assessed_seconds{}", 0, patience)
 	// The figures of what is explained or resolved do not count twice.
-	w.within(p, "plumbline_drift_findings_total{actor_class=Foreign,class=ImageVersion}", time.Second, time.Second)
+	w.within(p, "plumbline_drift_findings_total{actor_class=Untrusted,class=ImageVersion}", time.Second, time.Second)
 
 	r.Kill()
-	w.shows(p, "plumbline_assessor_records_up", map[string]float64{"plumbline_assessor_records_up{}": 0})
+	w.shows(p, "plumbline_assessor_admission_records_up", map[string]float64{"plumbline_assessor_admission_records_up{}": 0})
 }
 
 // TestTheCountersOfFaults: each counts what it is named after, and nothing else
@@ -185,13 +185,13 @@ func TestTheCountersOfFaults(t *testing.T) {
 	w.UntilIs("web", "InSync")
 	counters := []string{
 		"plumbline_assessor_queue_overflow_total", "plumbline_assessor_conflicts_total", "plumbline_assessor_completed_total",
-		"plumbline_assessor_trim_failures_total", "plumbline_assessor_record_gaps_total",
+		"plumbline_assessor_trim_failures_total", "plumbline_assessor_admission_record_gaps_total",
 	}
 	for _, name := range counters {
 		w.shows(p, name, map[string]float64{name + "{}": 0})
 	}
 	w.shows(p, "plumbline_assessor_watch_errors_total", map[string]float64{})
-	w.shows(p, "plumbline_assessor_records_up", map[string]float64{}) // nobody reads any
+	w.shows(p, "plumbline_assessor_admission_records_up", map[string]float64{}) // nobody reads any
 
 	// A decision whose spec could not be written is completed by the next one.
 	reached := p.dieAt("write the spec")

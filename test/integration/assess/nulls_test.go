@@ -35,9 +35,9 @@ func TestAForeignNullInACustomKindIsDrift(t *testing.T) {
 		return nil
 	})
 	w.applyJSONPatch(mallory, "release", `[{"op":"add","path":"/spec/securityContext","value":null}]`)
-	w.UntilIs("release", "Drifted: Added /spec/securityContext by mallory (Foreign, WriterStamp)")
+	w.UntilIs("release", "Drifted: Added /spec/securityContext by mallory (Untrusted, WriterStamp)")
 	w.applyJSONPatch(mallory, "release", `[{"op":"remove","path":"/spec/securityContext"},{"op":"remove","path":"/spec/service"}]`)
-	w.UntilIs("release", "Drifted: Removed /spec/service by mallory (Foreign, WriterStamp)")
+	w.UntilIs("release", "Drifted: Removed /spec/service by mallory (Untrusted, WriterStamp)")
 	w.applyJSONPatch(mallory, "release", `[{"op":"add","path":"/spec/service","value":null}]`)
 	w.UntilIs("release", "InSync")
 }

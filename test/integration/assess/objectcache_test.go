@@ -90,7 +90,7 @@ func TestPaddedObjectsOfOneTenantDoNotFillTheMemory(t *testing.T) {
 	}
 	bounded(p)
 	padded.SetImage(alice, name(3), "registry.example/evil:1")
-	padded.UntilIs(name(3), "Drifted: Changed "+imagePath+" by alice (Foreign, WriterStamp)")
+	padded.UntilIs(name(3), "Drifted: Changed "+imagePath+" by alice (Untrusted, WriterStamp)")
 	padded.SetImage(ci, name(4), "registry.example/shop:2")
 	padded.Until(name(4), "the image of CI is authorized", func(b *v1alpha1.Baseline) error {
 		if n := guarded.Authorized(b); n != 2 || b.Status.State != v1alpha1.StateInSync {
@@ -114,7 +114,7 @@ func TestPaddedObjectsOfOneTenantDoNotFillTheMemory(t *testing.T) {
 		padded.UntilIs(name(i), "InSync")
 	}
 	padded.SetImage(alice, name(5), "registry.example/evil:1")
-	padded.UntilIs(name(5), "Drifted: Changed "+imagePath+" by alice (Foreign, WriterStamp)")
+	padded.UntilIs(name(5), "Drifted: Changed "+imagePath+" by alice (Untrusted, WriterStamp)")
 	if kept, partial := padded.figure(p, cacheBytes), padded.figure(p, overLimit); kept > budget || partial < objects/2 {
 		t.Errorf("after a restart, %.0f bytes are kept of at most %d, %.0f objects are partial", kept, budget, partial)
 	}
@@ -123,7 +123,7 @@ func TestPaddedObjectsOfOneTenantDoNotFillTheMemory(t *testing.T) {
 	}
 	before := other.figure(p, liveReads)
 	other.SetImage(alice, "small", "registry.example/evil:1")
-	other.UntilIs("small", "Drifted: Changed "+imagePath+" by alice (Foreign, WriterStamp)")
+	other.UntilIs("small", "Drifted: Changed "+imagePath+" by alice (Untrusted, WriterStamp)")
 	if after := other.figure(p, liveReads); after != before {
 		t.Errorf("the object of a small namespace was read live: %.0f reads, then %.0f", before, after)
 	}

@@ -109,7 +109,7 @@ func TestABodyTooLargeForARevisionIsUnknown(t *testing.T) {
 }
 
 // TestPaddedKeysDoNotFreezeABaseline: JSON writes a control character as six bytes, so
-// flips at long keys once made a status that etcd refuses.
+// reversals at long keys once made a status that etcd refuses.
 func TestPaddedKeysDoNotFreezeABaseline(t *testing.T) {
 	rotation.Share(t, 3)
 	w, _ := widgetWorld(t)

@@ -86,7 +86,7 @@ func TestFourHundredPaddedDeploymentsStayWithinTheMemoryLimit(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return guarded.Reads("Drifted: Changed " + imagePath + " by alice (Foreign, WriterStamp)")(b)
+		return guarded.Reads("Drifted: Changed " + imagePath + " by alice (Untrusted, WriterStamp)")(b)
 	})
 	judged()
 }

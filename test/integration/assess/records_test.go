@@ -142,11 +142,11 @@ func TestRecordsNameWhoScaled(t *testing.T) {
 		w.UntilIs(name, "InSync")
 	}
 	w.scaleWithRecord(r, alice, "by-person", 5, false)
-	w.UntilIs("by-person", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
+	w.UntilIs("by-person", "Drifted: Changed /spec/replicas by alice (Untrusted, Admission)")
 	w.scaleWithRecord(r, hpa, "by-autoscaler", 6, false)
 	w.UntilIs("by-autoscaler", "InSync [autoscaler /spec/replicas]")
 	w.scaleWithRecord(r, alice, "late-person", 7, true)
-	w.UntilIs("late-person", "Drifted: Changed /spec/replicas by alice (Foreign, Admission)")
+	w.UntilIs("late-person", "Drifted: Changed /spec/replicas by alice (Untrusted, Admission)")
 	w.scaleWithRecord(r, hpa, "late-autoscaler", 8, true)
 	w.UntilIs("late-autoscaler", "InSync [autoscaler /spec/replicas]")
 }
@@ -168,7 +168,7 @@ func TestAnAutoscalerThroughScale(t *testing.T) {
 			w.SetEnv(alice, "web", "DEBUG", "1")
 		}
 	}
-	w.UntilIs("web", "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp) [autoscaler /spec/replicas]")
+	w.UntilIs("web", "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Untrusted, WriterStamp) [autoscaler /spec/replicas]")
 	b := w.Until("web", "the mask has the last value", func(b *v1alpha1.Baseline) error {
 		if len(b.Status.Masks) != 1 || b.Status.Masks[0].Value != fmt.Sprint(3+49%7) {
 			return fmt.Errorf("masks are %+v", b.Status.Masks)
@@ -212,7 +212,7 @@ func TestRedisDyingChangesNothingButNames(t *testing.T) {
 	w.UntilIs("web", "InSync")
 	r.Kill()
 	w.SetImage(alice, "web", "registry.example/evil:1")
-	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Untrusted, WriterStamp)")
 	w.SetImage(ci, "web", "registry.example/shop:2")
 	w.Until("web", "a trusted write is authorized", func(b *v1alpha1.Baseline) error {
 		if guarded.Authorized(b) != 2 {
@@ -240,7 +240,7 @@ func TestDeletionHasAnActor(t *testing.T) {
 		"uninstalled by ci":          {user: ci, want: "retired"},
 		"collected by the gc":        {user: gc, want: "retired"},
 		"deleted with the namespace": {user: namespaces, want: "retired"},
-		"deleted by a person":        {user: alice, want: "Missing: Removed object by alice (Foreign, Admission)"},
+		"deleted by a person":        {user: alice, want: "Missing: Removed object by alice (Untrusted, Admission)"},
 		"deleted by the autoscaler":  {user: hpa, want: "Missing"},
 	}
 	i := 0

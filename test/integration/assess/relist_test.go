@@ -140,7 +140,7 @@ func TestARelistHidesNobody(t *testing.T) {
 	}{
 		"a person": {
 			write:      func(w *world, name string) { w.setWidget(alice, name, "extra", "x") },
-			want:       "Drifted: Added /spec/extra by alice (Foreign, WriterStamp)",
+			want:       "Drifted: Added /spec/extra by alice (Untrusted, WriterStamp)",
 			authorized: 1,
 		},
 		"ci alone": {
@@ -177,7 +177,7 @@ func TestARelistHidesNobody(t *testing.T) {
 				w.Must(w.As(alice).Delete(w.Ctx(), w.widget(name)))
 				w.makeWidget(alice, name, "red")
 			},
-			want:       "Drifted: Changed /spec/color by alice (Foreign, WriterStamp)",
+			want:       "Drifted: Changed /spec/color by alice (Untrusted, WriterStamp)",
 			authorized: 1,
 		},
 		"nobody": {write: func(*world, string) {}, want: "InSync", authorized: 1},

@@ -78,7 +78,7 @@ func TestTakingAChangeBackEndsTheDrift(t *testing.T) {
 	w.Deploy(ci, "web")
 	w.UntilIs("web", "InSync")
 	w.SetImage(alice, "web", "registry.example/evil:1")
-	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Untrusted, WriterStamp)")
 	w.SetImage(bob, "web", "registry.example/shop:1")
 	b := w.UntilIs("web", "InSync")
 	if b.Spec.Authorized.Number != 1 {
@@ -91,7 +91,7 @@ func TestAnObjectCreatedByAStrangerIsDrift(t *testing.T) {
 	start(t)
 	w.UnderGuard()
 	w.Deploy(alice, "web")
-	b := w.UntilIs("web", "Drifted: Added object by alice (Foreign, WriterStamp)")
+	b := w.UntilIs("web", "Drifted: Added object by alice (Untrusted, WriterStamp)")
 	if b.Spec.Authorized != nil {
 		t.Errorf("it is authorized: %+v", b.Spec.Authorized)
 	}
@@ -99,7 +99,7 @@ func TestAnObjectCreatedByAStrangerIsDrift(t *testing.T) {
 		t.Errorf("the finding is %s", class)
 	}
 	w.SetImage(ci, "web", "registry.example/shop:2")
-	w.stays("web", "Drifted: Added object by alice (Foreign, WriterStamp)")
+	w.stays("web", "Drifted: Added object by alice (Untrusted, WriterStamp)")
 }
 
 func TestDeleteAndRecreate(t *testing.T) {
@@ -113,7 +113,7 @@ func TestDeleteAndRecreate(t *testing.T) {
 	d := guarded.Deployment(w.namespace, "web")
 	d.Spec.Template.Spec.Containers[0].Image = "registry.example/evil:1"
 	w.Must(w.As(alice).Create(w.Ctx(), d))
-	b := w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+	b := w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Untrusted, WriterStamp)")
 	if b.Spec.Authorized.Number != 1 || b.Status.Observed.UID == string(old.UID) || b.Status.Observed.UID != string(d.UID) {
 		t.Errorf("authorized is %+v, observed is %+v: want what CI made, compared with another object", b.Spec.Authorized, b.Status.Observed)
 	}
@@ -178,7 +178,7 @@ func TestTakingTheLabelOffDoesNotFree(t *testing.T) {
 	w.UntilIs("web", "InSync")
 	w.Patch(alice, "web", `{"metadata":{"labels":{"app":"gone"}}}`)
 	w.SetImage(alice, "web", "registry.example/evil:1")
-	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Foreign, WriterStamp)")
+	w.UntilIs("web", "Drifted: Changed /spec/template/spec/containers/[name=app]/image by alice (Untrusted, WriterStamp)")
 }
 
 func TestARolloutRestartIsNoDrift(t *testing.T) {

@@ -50,7 +50,7 @@ func TestASelectorThatNarrowsLetsGo(t *testing.T) {
 	w.Until("web", "both guards select it", guardedBy("SpecGuard/g", "SpecGuard/other"))
 	w.Patch(alice, "web", `{"metadata":{"labels":{"app":"gone"}}}`)
 	w.SetEnv(alice, "web", "DEBUG", "1")
-	const drift = "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Foreign, WriterStamp)"
+	const drift = "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Untrusted, WriterStamp)"
 	w.UntilIs("web", drift)
 
 	// The guard narrows while no assessor looks.

@@ -78,7 +78,7 @@ func TestTheSelftestIsFoundUnderItsOwnName(t *testing.T) {
 	start(t)
 	installSelftest(w)
 	guard := &v1alpha1.SpecGuard{ObjectMeta: metav1.ObjectMeta{Namespace: selftestNamespace, Name: "plumbline-selftest"}}
-	w.InForce(guard)
+	w.Active(guard)
 	w.Eventually("the object is in sync", func() error { return selftestState(w, v1alpha1.StateInSync) })
 
 	own := rest.CopyConfig(config)

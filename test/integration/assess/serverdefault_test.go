@@ -74,7 +74,7 @@ func TestANewDefaultOfACustomKindIsNoDrift(t *testing.T) {
 		w.takesOver(name, 2)
 	}
 	w.setWidget(mallory, "one", "color", "black")
-	w.UntilIs("one", "Drifted: Changed /spec/color by mallory (Foreign, WriterStamp)")
+	w.UntilIs("one", "Drifted: Changed /spec/color by mallory (Untrusted, WriterStamp)")
 	w.setWidget(ci, "one", "color", "red")
 	w.UntilIs("one", "InSync")
 	p.Halt(t)

@@ -121,10 +121,10 @@ func TestWhatIsWrittenWhileTheStampPolicyIsAwayIsNobodysAndAuthorizesNothing(t *
 		// Nor is it proven that CI wrote this.
 		w.SetImage(ci, "cart", "registry.example/shop:2")
 		w.UntilIs("cart", imageByNone)
-		w.shows(p, "plumbline_stamp_policy_in_force", map[string]float64{"plumbline_stamp_policy_in_force{}": 0})
+		w.shows(p, "plumbline_stamp_policy_active", map[string]float64{"plumbline_stamp_policy_active{}": 0})
 	})
 	w.seenUnderNewPolicy("web", before)
-	w.shows(p, "plumbline_stamp_policy_in_force", map[string]float64{"plumbline_stamp_policy_in_force{}": 1})
+	w.shows(p, "plumbline_stamp_policy_active", map[string]float64{"plumbline_stamp_policy_active{}": 1})
 	w.SetEnv(ci, "web", "MODE", "live")
 	w.authorizesInDrift("what CI writes is authorized again")
 }

@@ -125,5 +125,5 @@ func TestAVersionThatIsNoLongerServedHidesNoDrift(t *testing.T) {
 	w.accept(bob, b, b.Status.Observed.Hash)
 	w.Until("web", "bob's acceptance is authorized", accepted(bob, 2))
 	w.merge(mallory, widget, `{"spec":{"size":3}}`)
-	w.UntilIs("web", "Drifted: Changed /spec/size by mallory (Foreign, WriterStamp)")
+	w.UntilIs("web", "Drifted: Changed /spec/size by mallory (Untrusted, WriterStamp)")
 }

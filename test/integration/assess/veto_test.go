@@ -28,7 +28,7 @@ func TestAGuardThatIsOutOfForceGoesOnDecidingWhoIsTrusted(t *testing.T) {
 			fmt.Sprintf(`{"spec":{"suspend":{"reason":"maintenance","endTime":%q}}}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339)),
 			"Suspended=True",
 		},
-		"its selector is no selector": {`{"spec":{"selector":{"matchLabels":{"app":"not a value!"}}}}`, "Stalled=True NotInForce"},
+		"its selector is no selector": {`{"spec":{"selector":{"matchLabels":{"app":"not a value!"}}}}`, "Stalled=True NotActive"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -29,7 +29,7 @@ const (
 	envPath    = "/spec/template/spec/containers/[name=app]/env"
 	argsPath   = "/spec/template/spec/containers/[name=app]/args"
 
-	byMallory      = " by mallory (Foreign, WriterStamp)"
+	byMallory      = " by mallory (Untrusted, WriterStamp)"
 	imageByMallory = "Drifted: Changed " + imagePath + byMallory
 )
 
@@ -110,7 +110,7 @@ var byHand = map[string]struct {
 	"an image is set by one person and by the next": {func(h hand) {
 		h.strategic(mallory, `"image":"evil:1"`)
 		h.strategic("bob", `"image":"evil:2"`)
-	}, "Drifted: Changed " + imagePath + " by bob (Foreign, WriterStamp)"},
+	}, "Drifted: Changed " + imagePath + " by bob (Untrusted, WriterStamp)"},
 	"a variable is added":     {func(h hand) { h.strategic(mallory, `"env":[{"name":"DEBUG","value":"1"}]`) }, "Drifted: Added " + envPath + "/[name=DEBUG]" + byMallory},
 	"a variable is taken out": {func(h hand) { h.strategic(mallory, `"env":[{"name":"MODE","$patch":"delete"}]`) }, "Drifted: Removed " + envPath + byMallory},
 	"arguments change places": {func(h hand) { h.strategic(mallory, `"args":["--safe","serve"]`) }, "Drifted: Changed " + argsPath + byMallory},
@@ -162,7 +162,7 @@ var byHand = map[string]struct {
 		h.strategic(mallory, `"image":"evil:1"`)
 		h.apply(ci, "ci", "registry.example/shop:2")
 	}, "InSync"},
-	"replicas are scaled by hand":                 {func(h hand) { h.scale(mallory, 5) }, "Drifted: Changed /spec/replicas by mallory (Foreign, Admission)"},
+	"replicas are scaled by hand":                 {func(h hand) { h.scale(mallory, 5) }, "Drifted: Changed /spec/replicas by mallory (Untrusted, Admission)"},
 	"replicas are edited by hand":                 {func(h hand) { h.merge(mallory, `{"spec":{"replicas":5}}`) }, "Drifted: Changed /spec/replicas" + byMallory},
 	"replicas are scaled by the autoscaler":       {func(h hand) { h.scale(autoscaler, 5) }, "InSync [autoscaler /spec/replicas]"},
 	"the autoscaler scales to none":               {func(h hand) { h.scale(autoscaler, 0) }, "InSync [autoscaler /spec/replicas]"},

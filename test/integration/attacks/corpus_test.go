@@ -200,7 +200,7 @@ func TestOfTwoHundredChangesOfMeaningNoneIsMissed(t *testing.T) {
 			continue
 		}
 		for _, f := range b.Status.Findings {
-			if f.Actor.User != mallory || f.Actor.Class != v1alpha1.ActorForeign {
+			if f.Actor.User != mallory || f.Actor.Class != v1alpha1.ActorUntrusted {
 				t.Errorf("%s: %s by %s (%s)", e.name, f.Path, f.Actor.User, f.Actor.Class)
 			}
 		}

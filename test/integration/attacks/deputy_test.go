@@ -129,7 +129,7 @@ func TestADottedNameDoesNotTakeTheBaselineOfAnotherKind(t *testing.T) {
 		g.Spec.Resources = append(g.Spec.Resources, v1alpha1.GuardedResource{APIVersion: "apps.example.org/v1", Kind: "Deployment"})
 	})
 	p.must(as(t, mallory).Create(t.Context(), deployment(p.namespace, "example.org.web")))
-	p.untilOf("deployments", "apps", "example.org.web", "Drifted: Added object by mallory (Foreign, WriterStamp)")
+	p.untilOf("deployments", "apps", "example.org.web", "Drifted: Added object by mallory (Untrusted, WriterStamp)")
 	theirs := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps.example.org/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": p.namespace, "name": "web"}, "spec": map[string]any{"size": int64(1)},
 	}}

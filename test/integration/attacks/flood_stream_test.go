@@ -66,7 +66,7 @@ func TestAFloodThatOverflowsTheStreamIsAGapThatExcusesNobody(t *testing.T) {
 		}
 		return fmt.Errorf("there is none (%w)", err)
 	})
-	gaps, dropped := p.judged("plumbline_assessor_record_gaps_total"), p.judged("plumbline_assessor_records_dropped_total")
+	gaps, dropped := p.judged("plumbline_assessor_admission_record_gaps_total"), p.judged("plumbline_assessor_admission_records_dropped_total")
 
 	// The assessor is held up, and goes on before its lease is over.
 	p.must(judge.Signal(syscall.SIGSTOP))
@@ -86,7 +86,7 @@ func TestAFloodThatOverflowsTheStreamIsAGapThatExcusesNobody(t *testing.T) {
 	goOn()
 	t.Logf("the assessor stood still for %s; the stream holds %d records", time.Since(stopped), length)
 
-	p.untilOneOf("edited", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp)")
+	p.untilOneOf("edited", "Drifted: Changed "+imagePath+" by mallory (Untrusted, WriterStamp)")
 	p.untilOneOf("scaled", fmt.Sprintf(scaledBy, unknown))
 	p.untilOneOf("deleted", fmt.Sprintf(deletedBy, nobody))
 	p.eventually("what CI wrote is authorized", func() error {
@@ -96,11 +96,11 @@ func TestAFloodThatOverflowsTheStreamIsAGapThatExcusesNobody(t *testing.T) {
 		return nil
 	})
 	p.settledRecords("afterwards")
-	if n := p.judged("plumbline_assessor_record_gaps_total") - gaps; n < 1 {
+	if n := p.judged("plumbline_assessor_admission_record_gaps_total") - gaps; n < 1 {
 		t.Errorf("%v gaps are counted", n)
 	}
 	// Nobody joins the forged ones: they displace each other, and are counted.
-	if n := p.judged("plumbline_assessor_records_dropped_total") - dropped; n < streamLength/2 {
+	if n := p.judged("plumbline_assessor_admission_records_dropped_total") - dropped; n < streamLength/2 {
 		t.Errorf("%v records are counted as dropped", n)
 	}
 	now, peak, err := replay.ResidentBytes(judge.PID())

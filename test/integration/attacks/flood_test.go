@@ -42,7 +42,7 @@ const (
 	deletedBy = "Missing: Removed object by %s"
 	unknown   = "? (Unknown, ManagedFields)"
 	nobody    = "? (Unknown, None)"
-	known     = mallory + " (Foreign, Admission)"
+	known     = mallory + " (Untrusted, Admission)"
 )
 
 // forgeries are reviews without end that name CI: of objects that do not exist,
@@ -133,10 +133,10 @@ func (p *place) ledger() (l ledger) {
 	for _, verdict := range []string{"allow", "audit", "warn"} {
 		l.recorded += p.metric("plumbline_admission_reviews_total", `verdict="`+verdict+`"`)
 	}
-	l.written = p.metric("plumbline_details_written_total")
-	l.full = p.metric("plumbline_details_dropped_total", `reason="queue_full"`)
-	l.lost = p.metric("plumbline_details_dropped_total") - l.full
-	l.waiting = p.metric("plumbline_details_queue_depth")
+	l.written = p.metric("plumbline_admission_records_written_total")
+	l.full = p.metric("plumbline_admission_records_dropped_total", `reason="queue_full"`)
+	l.lost = p.metric("plumbline_admission_records_dropped_total") - l.full
+	l.waiting = p.metric("plumbline_admission_records_queue_depth")
 	return l
 }
 
@@ -197,7 +197,7 @@ func (p *place) settledRecords(name string) {
 			if err != nil {
 				return err
 			}
-			if text = guarded.Describe(b); text == fmt.Sprintf(scaledBy, "sam (Foreign, Admission)") {
+			if text = guarded.Describe(b); text == fmt.Sprintf(scaledBy, "sam (Untrusted, Admission)") {
 				return nil
 			}
 		}
@@ -241,7 +241,7 @@ func TestAFloodOfForgedReviewsCostsNamesThatNoStampHoldsAndExcusesNobody(t *test
 		p.must(human.Delete(t.Context(), p.named(deleted[n])))
 	}
 	// While it lasts: what is stamped is named and authorized, what is not is found.
-	p.first(p.untilIs("edited", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp)"))
+	p.first(p.untilIs("edited", "Drifted: Changed "+imagePath+" by mallory (Untrusted, WriterStamp)"))
 	if b := p.untilIs("released", "InSync"); b.Spec.Authorized.Number > 2 {
 		t.Errorf("revision %d is authorized", b.Spec.Authorized.Number)
 	}
@@ -292,7 +292,7 @@ func TestAFloodOfForgedReviewsCostsNamesThatNoStampHoldsAndExcusesNobody(t *test
 	if lost == 0 {
 		t.Error("nothing was lost: the flood was none")
 	}
-	p.untilIs("edited", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp)")
+	p.untilIs("edited", "Drifted: Changed "+imagePath+" by mallory (Untrusted, WriterStamp)")
 	p.untilIs("released", "InSync")
 }
 

@@ -40,14 +40,14 @@ func TestForgedReviewsWithEndlessNamesAreCountedAndCostNoRecord(t *testing.T) {
 	p.guard()
 	p.deploy("web")
 	p.deploy("afterwards")
-	dropped := p.metric("plumbline_details_dropped_total", `reason="oversized"`)
+	dropped := p.metric("plumbline_admission_records_dropped_total", `reason="oversized"`)
 	after := p.live("web")
 	after.Spec.Template.Spec.Containers[0].Image = "registry.example/evil:1"
 	forged := forgery{user: strings.Repeat("u", 6<<20), operation: admissionv1.Update, before: p.live("web"), after: after}
 	for range reviews {
 		forged.send(t)
 	}
-	if n := p.metric("plumbline_details_dropped_total", `reason="oversized"`) - dropped; n != reviews {
+	if n := p.metric("plumbline_admission_records_dropped_total", `reason="oversized"`) - dropped; n != reviews {
 		t.Errorf("%v of %d are counted as dropped", n, reviews)
 	}
 	p.settledRecords("afterwards")

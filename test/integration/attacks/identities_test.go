@@ -99,7 +99,7 @@ func TestNobodyIsTrustedForAnOddNameAndEverybodyIsNamedExactly(t *testing.T) {
 			if got := p.live(object).Annotations[v1alpha1.AnnotationWriter]; got != who.name {
 				t.Errorf("the stamp is %q", got)
 			}
-			b := p.untilIs(object, "Drifted: Changed "+imagePath+" by "+diff.TruncateText(who.name, maxUserBytes)+" (Foreign, WriterStamp)")
+			b := p.untilIs(object, "Drifted: Changed "+imagePath+" by "+diff.TruncateText(who.name, maxUserBytes)+" (Untrusted, WriterStamp)")
 			if b.Spec.Authorized.Number != 1 {
 				t.Errorf("revision %d is authorized", b.Spec.Authorized.Number)
 			}
@@ -201,7 +201,7 @@ func TestTheUIDAndTheExtraValuesOfATrustedUserCountForNothing(t *testing.T) {
 		},
 	}
 	p.setImage(clientOf(t, c), "web", "registry.example/evil:1")
-	p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp)")
+	p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Untrusted, WriterStamp)")
 }
 
 // S12: whom a request to accept names is who made it, however the name reads.
@@ -210,7 +210,7 @@ func TestNobodyAcceptsInANameThatOnlyLooksAlike(t *testing.T) {
 	p.guard(trustFriends)
 	p.deploy("web")
 	p.setImage(as(t, mallory), "web", "registry.example/evil:1")
-	b := p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp)")
+	b := p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Untrusted, WriterStamp)")
 	for _, name := range []string{"alice ", "Alice", "аlice", "alice\u200b", "alice\n"} {
 		_, c := somebody(t, name, roots)
 		request := b.DeepCopy()

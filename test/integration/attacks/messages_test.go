@@ -30,9 +30,9 @@ func TestConditionsTellOfOddNamesInOneReadableLine(t *testing.T) {
 	_, bob := somebody(t, second, roots)
 	for range 2 {
 		p.setImage(eve, "web", "registry.example/evil:1")
-		p.untilIs("web", "Drifted: Changed "+imagePath+" by "+first+" (Foreign, WriterStamp)")
+		p.untilIs("web", "Drifted: Changed "+imagePath+" by "+first+" (Untrusted, WriterStamp)")
 		p.setImage(bob, "web", "registry.example/evil:2")
-		p.untilIs("web", "Drifted: Changed "+imagePath+" by "+second+" (Foreign, WriterStamp)")
+		p.untilIs("web", "Drifted: Changed "+imagePath+" by "+second+" (Untrusted, WriterStamp)")
 	}
 	var b *v1alpha1.Baseline
 	p.eventually("the fight is told", func() (err error) {

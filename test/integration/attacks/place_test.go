@@ -215,7 +215,7 @@ func (p *place) witness() {
 	name := fmt.Sprintf("witness-%d", time.Now().UnixNano())
 	p.deploy(name)
 	p.setImage(as(p.t, "wendy"), name, "registry.example/shop:witness")
-	p.untilIs(name, "Drifted: Changed "+imagePath+" by wendy (Foreign, WriterStamp)")
+	p.untilIs(name, "Drifted: Changed "+imagePath+" by wendy (Untrusted, WriterStamp)")
 }
 
 // plugin runs kubectl plumbline as somebody, who is impersonated by name.

@@ -180,7 +180,7 @@ func TestTenThousandPiecesOfGarbageOnThePortCrashNothingAndMoveNothing(t *testin
 		t.Errorf("%v reviews counted as unassessed, which is too few to be true", n)
 	}
 	p.setImage(as(t, mallory), "web", "registry.example/evil:1")
-	p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp)")
+	p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Untrusted, WriterStamp)")
 	if stamped := p.live("web").Annotations[v1alpha1.AnnotationSpecHash]; !strings.HasPrefix(stamped, "pl1:sha256:") {
 		t.Errorf("the webhook does not stamp any more: %q", stamped)
 	}
@@ -224,7 +224,7 @@ func TestAForgedReviewThatNamesCIForAnAttackersWriteDoesNotAuthorizeIt(t *testin
 	p.untilIs("web", "InSync")
 
 	p.setImage(as(t, mallory), "web", "registry.example/evil:1")
-	b := p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp)")
+	b := p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Untrusted, WriterStamp)")
 	if b.Spec.Authorized.Number != 1 {
 		t.Errorf("revision %d is authorized", b.Spec.Authorized.Number)
 	}
@@ -244,7 +244,7 @@ func TestAForgedRecordBesideTheTrueOneExcusesNobodyWhoScales(t *testing.T) {
 			}
 			forgery{user: excuse, operation: admissionv1.Update, subresource: "scale", before: p.live(name), after: scale}.send(t)
 			p.must(as(t, mallory).SubResource("scale").Patch(t.Context(), p.named(name), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":9}}`))))
-			b := p.untilIs(name, "Drifted: Changed /spec/replicas by mallory (Foreign, Admission)")
+			b := p.untilIs(name, "Drifted: Changed /spec/replicas by mallory (Untrusted, Admission)")
 			if b.Spec.Authorized.Number != 1 {
 				t.Errorf("revision %d is authorized", b.Spec.Authorized.Number)
 			}
@@ -262,7 +262,7 @@ func TestAForgedDeletionByATrustedUserRetiresNothing(t *testing.T) {
 	p.witness()
 	p.untilIs("web", "InSync")
 	p.setImage(as(t, mallory), "web", "registry.example/evil:1")
-	p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp)")
+	p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Untrusted, WriterStamp)")
 }
 
 // S1: the attacker deletes for real and has a forged record say it was CI.
@@ -273,7 +273,7 @@ func TestAForgedRecordBesideTheTrueOneExcusesNobodyWhoDeletes(t *testing.T) {
 	forgery{user: ci, operation: admissionv1.Delete, before: p.live("web")}.send(t)
 	p.recorded(ci, specguard.OperationDelete, 1)
 	p.must(as(t, mallory).Delete(t.Context(), p.named("web")))
-	p.untilIs("web", "Missing: Removed object by mallory (Foreign, Admission)")
+	p.untilIs("web", "Missing: Removed object by mallory (Untrusted, Admission)")
 }
 
 // S1 and S7: a finalizer parts the deletion that was reviewed from the version
@@ -287,7 +287,7 @@ func TestAForgedRecordOfTheLastVersionExcusesNobodyWhoDeletesInTwoSteps(t *testi
 	forgery{user: ci, operation: admissionv1.Delete, before: p.live("web")}.send(t)
 	p.recorded(ci, specguard.OperationDelete, 1)
 	p.must(as(t, mallory).Patch(t.Context(), p.named("web"), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
-	p.untilIs("web", "Missing: Removed object by mallory (Foreign, Admission)")
+	p.untilIs("web", "Missing: Removed object by mallory (Untrusted, Admission)")
 }
 
 // S1: where only the API server's client certificate vouches for a deletion, a

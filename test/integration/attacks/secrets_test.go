@@ -265,7 +265,7 @@ func TestViewReadsChangedValuesOfAKindThatTheChartGuardsAndViewDoesNotCover(t *t
 	p.untilOf("widgets", "example.org", "web", "InSync")
 	w.Object["spec"] = map[string]any{"level": "what only the platform may read", "password": "canary-of-a-widget-2"}
 	p.must(as(t, mallory).Update(t.Context(), w))
-	p.untilOf("widgets", "example.org", "web", "Drifted: Changed /spec/level by mallory (Foreign, WriterStamp); Changed /spec/password by mallory (Foreign, WriterStamp)")
+	p.untilOf("widgets", "example.org", "web", "Drifted: Changed /spec/level by mallory (Untrusted, WriterStamp); Changed /spec/password by mallory (Untrusted, WriterStamp)")
 	vera := p.person("view")
 	if err := only(t, vera).Get(t.Context(), client.ObjectKeyFromObject(w), w.DeepCopy()); !apierrors.IsForbidden(err) {
 		t.Fatalf("reading it directly: %v", err)

@@ -38,7 +38,7 @@ func TestAReviewTooLargeToBeJudgedIsCountedAndItsChangeFound(t *testing.T) {
 	if n := p.metric("plumbline_admission_unassessed_total", `reason="too_large"`) - before; n < 1 {
 		t.Errorf("%v reviews are counted as too large", n)
 	}
-	p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp); Added /spec/template/spec/containers/[name=app]/args by mallory (Foreign, WriterStamp)")
+	p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Untrusted, WriterStamp); Added /spec/template/spec/containers/[name=app]/args by mallory (Untrusted, WriterStamp)")
 }
 
 // S8: larger still, and the assessor cannot hash it either. It says so, keeps
@@ -169,7 +169,7 @@ func TestOddEncodingsHideNothing(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if got := guarded.Describe(b); !strings.HasPrefix(got, "Drifted: ") || !strings.Contains(got, " by mallory (Foreign, WriterStamp)") {
+				if got := guarded.Describe(b); !strings.HasPrefix(got, "Drifted: ") || !strings.Contains(got, " by mallory (Untrusted, WriterStamp)") {
 					return fmt.Errorf("it is %q", got)
 				}
 				return nil
@@ -213,7 +213,7 @@ func TestAForeignObjectDoesNotPassForAControllersProduct(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &place{t: t, namespace: p.namespace}
 			p.must(as(t, mallory).Create(t.Context(), ownedDeployment(p.namespace, name, owner)))
-			p.untilIs(name, "Drifted: Added object by mallory (Foreign, WriterStamp)")
+			p.untilIs(name, "Drifted: Added object by mallory (Untrusted, WriterStamp)")
 		})
 	}
 }

@@ -27,7 +27,7 @@ func TestAnObjectThatIsBeingDeletedIsStillCompared(t *testing.T) {
 			d := p.deploy("web", func(d *appsv1.Deployment) { d.Finalizers = []string{"example.com/stay"} })
 			p.must(as(t, deleter).Delete(t.Context(), d))
 			p.setImage(as(t, mallory), "web", "registry.example/evil:1")
-			p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp)")
+			p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Untrusted, WriterStamp)")
 			live := p.live("web")
 			if live.DeletionTimestamp == nil {
 				t.Fatal("it is not being deleted")
@@ -57,7 +57,7 @@ func TestADeletionTimestampCannotBeForged(t *testing.T) {
 	if err := as(t, mallory).Patch(t.Context(), p.named("web"), patch); !apierrors.IsInvalid(err) {
 		t.Errorf("the patch: %v", err)
 	}
-	p.untilIs("web", "Drifted: Added object by mallory (Foreign, WriterStamp)")
+	p.untilIs("web", "Drifted: Added object by mallory (Untrusted, WriterStamp)")
 }
 
 // S7: both stamps forged at once, with the content; stripped; and with an owner
@@ -75,7 +75,7 @@ func TestForgedAndStrippedStampsNameTheirForger(t *testing.T) {
 			p.guard(func(g *v1alpha1.SpecGuard) { g.Spec.TrustedWriters.Groups = []string{"ops"} })
 			d := p.deploy("web")
 			p.must(as(t, mallory).Patch(t.Context(), d, client.RawPatch(types.StrategicMergePatchType, []byte(patch))))
-			p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Foreign, WriterStamp)")
+			p.untilIs("web", "Drifted: Changed "+imagePath+" by mallory (Untrusted, WriterStamp)")
 			if got := p.live("web").Annotations; got[v1alpha1.AnnotationWriter] != mallory || got[v1alpha1.AnnotationWriterGroups] != "" {
 				t.Errorf("the stamps are %v", got)
 			}

@@ -165,9 +165,9 @@ func (s *installed) reportNamesWriters(t *testing.T) {
 	}
 	wantLast := map[string]string{
 		"web":   deployer + " by WriterStamp, Trusted",
-		"cart":  "alice by WriterStamp, Foreign",
-		"front": "alice by WriterStamp, Foreign", // her restart is the last write
-		"back":  "release-bot by WriterStamp, Foreign",
+		"cart":  "alice by WriterStamp, Untrusted",
+		"front": "alice by WriterStamp, Untrusted", // her restart is the last write
+		"back":  "release-bot by WriterStamp, Untrusted",
 	}
 	if diff := cmp.Diff(wantLast, last); diff != "" {
 		t.Errorf("last writes (-want +got):\n%s", diff)

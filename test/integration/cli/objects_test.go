@@ -116,7 +116,7 @@ func finding(path, before, after, user string, seen time.Duration) v1alpha1.Find
 	return v1alpha1.Finding{
 		Path: path, Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftScale, Class: v1alpha1.ClassScale,
 		Before: before, After: after,
-		Actor:         v1alpha1.Actor{User: user, Class: v1alpha1.ActorForeign, Source: v1alpha1.ActorSourceAdmission, FieldManager: "kubectl"},
+		Actor:         v1alpha1.Actor{User: user, Class: v1alpha1.ActorUntrusted, Source: v1alpha1.ActorSourceAdmission, FieldManager: "kubectl"},
 		FirstSeenTime: metav1.NewTime(time.Now().Add(-seen)).Rfc3339Copy(),
 	}
 }

@@ -186,7 +186,7 @@ func TestBlameAndHistory_NameWhoDidWhat(t *testing.T) {
 Last authorized by release 60s ago (revision 2, Created)
 
 PATH             WHO     CLASS     KNOWN-BY    WHEN   CHANGE
-/spec/replicas   alice   Foreign   Admission   60s    2 → 5
+/spec/replicas   alice   Untrusted   Admission   60s    2 → 5
 `}
 	if diff := cmp.Diff(want, got, ages); diff != "" {
 		t.Errorf("blame (-want +got):\n%s", diff)

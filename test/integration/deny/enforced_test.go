@@ -161,7 +161,7 @@ func TestEnforced(t *testing.T) {
 	g.Spec.Resources = workloads[:1]
 	start := time.Now()
 	mustDo(t, admin.Create(t.Context(), g))
-	awaitCondition(t, g.Name, "True InForce")
+	awaitCondition(t, g.Name, "True Enforced")
 	t.Logf("in force and told after %s", time.Since(start).Round(10*time.Millisecond))
 	assessing.awaitFigure(t, g.Name, 1)
 	wantRefused(t, setImage(t.Context(), as(t, "root", "roots"), d))
@@ -180,7 +180,7 @@ func TestEnforced(t *testing.T) {
 		awaitCondition(t, g.Name, "False Suspended")
 		wantAllowed(t, dryRun(t.Context(), as(t, "root", "roots"), d))
 		suspend(t, g, 2*time.Second) // time alone ends it
-		awaitCondition(t, g.Name, "True InForce")
+		awaitCondition(t, g.Name, "True Enforced")
 		wantRefused(t, dryRun(t.Context(), as(t, "root", "roots"), d))
 	})
 
@@ -191,12 +191,12 @@ func TestEnforced(t *testing.T) {
 		mustDo(t, admin.Delete(t.Context(), binding))
 		eventually(t, "writes to pass", func() error { return dryRun(t.Context(), as(t, "root", "roots"), d) })
 		assessing = startAssessor(t, server.Config)
-		awaitCondition(t, g.Name, "False PolicyNotInForce")
+		awaitCondition(t, g.Name, "False PolicyNotEnforced")
 		assessing.awaitFigure(t, g.Name, 0)
 		awaitEvent(t, "ClusterSpecGuard", "NotEnforced")
 		binding.ResourceVersion, binding.UID = "", ""
 		mustDo(t, admin.Create(t.Context(), binding))
-		awaitCondition(t, g.Name, "True InForce")
+		awaitCondition(t, g.Name, "True Enforced")
 		assessing.awaitFigure(t, g.Name, 1)
 	})
 
@@ -222,7 +222,7 @@ func TestEnforced(t *testing.T) {
 		again.Spec.Resources = workloads[:1]
 		eventually(t, "the guard to be taken again", func() error { return admin.Create(t.Context(), again.DeepCopy()) })
 		start = time.Now()
-		awaitCondition(t, g.Name, "True InForce")
+		awaitCondition(t, g.Name, "True Enforced")
 		t.Logf("in force again after %s", time.Since(start).Round(10*time.Millisecond))
 	})
 	assessing.stop(t)

@@ -155,7 +155,7 @@ func TestACustomObjectWithARuleOfPeopleWaitsUntilTheRuleHolds(t *testing.T) {
 func TestARuleThatFailsCountsAsNotReadyAndIsTold(t *testing.T) {
 	for name, test := range map[string]struct{ expression, reason, says string }{
 		"it cannot be compiled":  {"self.status.phase == 'Bound'", v1alpha1.ReasonInvalidExpression, "undeclared reference to 'self'"},
-		"it cannot be evaluated": {"object.status.phase == 'Bound'", "InForce", "no such key: status"},
+		"it cannot be evaluated": {"object.status.phase == 'Bound'", "Active", "no such key: status"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newBaskets(t, "phase")

@@ -30,7 +30,7 @@ func (w *world) escalations(policy *v1alpha1.RemediationPolicy) int {
 	w.Must(admin.List(w.t.Context(), &list))
 	n := 0
 	for i := range list.Items {
-		if e := &list.Items[i]; e.Regarding.UID == policy.UID && e.Reason == "Escalated" && e.Type == "Warning" {
+		if e := &list.Items[i]; e.Regarding.UID == policy.UID && e.Reason == "RemediationEscalated" && e.Type == "Warning" {
 			n++
 		}
 	}

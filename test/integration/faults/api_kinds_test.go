@@ -131,7 +131,7 @@ func baselinesLost(t *testing.T, c *cluster) {
 	for _, name := range lostObjects {
 		w.Until(name, "it is said that what was authorized is lost", lost)
 		w.Eventually("it is said aloud", func() error {
-			if n := len(w.events("Deployment", name, "Unreadable")); n == 0 {
+			if n := len(w.events("Deployment", name, "ObjectUnreadable")); n == 0 {
 				return fmt.Errorf("no event")
 			}
 			return nil

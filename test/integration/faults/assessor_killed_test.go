@@ -66,7 +66,7 @@ func TestAnAssessorKilledAtRandomPointsEndsWhereAnUndisturbedOneDoes(t *testing.
 }
 
 const (
-	unexpected = "Drifted: Added object by alice (Foreign, WriterStamp)"
+	unexpected = "Drifted: Added object by alice (Untrusted, WriterStamp)"
 	missing    = "Missing: Removed object by ? (Unknown, None)"
 )
 

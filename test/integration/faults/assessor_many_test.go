@@ -131,7 +131,7 @@ func TestABotThatRevertsEveryFiveSecondsIsAFightThatNamesBoth(t *testing.T) {
 		t.Errorf("Degraded is %+v, want both names and the place", contended)
 	}
 	w.Eventually("it is told once", func() error {
-		if n := len(w.events("Deployment", "web", "Contended")); n != 1 {
+		if n := len(w.events("Deployment", "web", "ContentionDetected")); n != 1 {
 			return fmt.Errorf("%d events", n)
 		}
 		return nil

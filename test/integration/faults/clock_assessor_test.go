@@ -110,7 +110,7 @@ func (w *world) deleted(user, prefix, want string) (name string) {
 // scaled is deleted for /scale, on one Deployment.
 func (w *world) scaled(user, name string) {
 	w.t.Helper()
-	want := fmt.Sprintf("Drifted: Changed /spec/replicas by %s (Foreign, Admission)", user)
+	want := fmt.Sprintf("Drifted: Changed /spec/replicas by %s (Untrusted, Admission)", user)
 	for n := range 10 {
 		w.Scale(user, name, 10+n)
 		if w.told(name) == want || w.readsSoon(name, want) {
@@ -173,13 +173,13 @@ func TestAnAssessorWhoseClockIsOffByAnHourFindsNamesAndAuthorizesAsEver(t *testi
 				w.untilAuthorized(name, 1)
 			}
 			w.Deploy(alice, "foreign")
-			w.UntilIs("foreign", "Drifted: Added object by alice (Foreign, WriterStamp)")
+			w.UntilIs("foreign", "Drifted: Added object by alice (Untrusted, WriterStamp)")
 			w.SetImage(alice, "edited", evilImage)
 			edited := w.UntilIs("edited", evil)
 			w.SetImage(ci, "released", "registry.example/shop:2")
 			released := w.untilAuthorized("released", 2)
 			w.scaled(bob, "scaled")
-			lost := w.deleted(alice, "lost", "Missing: Removed object by alice (Foreign, Admission)")
+			lost := w.deleted(alice, "lost", "Missing: Removed object by alice (Untrusted, Admission)")
 			retired := w.deleted(ci, "retired", "Retired")
 			if imported.Spec.Authorized.Origin != v1alpha1.OriginImported || released.Spec.Authorized.Origin != v1alpha1.OriginCreated {
 				t.Errorf("origins are %s and %s", imported.Spec.Authorized.Origin, released.Spec.Authorized.Origin)

@@ -170,7 +170,7 @@ func TestARedisThatLiesEndsNoProcessAndHidesNoDrift(t *testing.T) {
 	})
 	s.SetImage(alice, "web", evilImage)
 	s.Until("web", "alice's image is drift", func(b *v1alpha1.Baseline) error {
-		if !strings.Contains(guarded.Describe(b), "Changed "+guarded.ImagePath+" by alice (Foreign, WriterStamp)") || guarded.Authorized(b) != 1 {
+		if !strings.Contains(guarded.Describe(b), "Changed "+guarded.ImagePath+" by alice (Untrusted, WriterStamp)") || guarded.Authorized(b) != 1 {
 			return errors.New("it is not")
 		}
 		return nil
@@ -228,5 +228,5 @@ func TestForgedRecordsAuthorizeNothing(t *testing.T) {
 		}
 	}
 	// Two records of one write: the one that is trusted least counts.
-	s.UntilIs("scaled", "Drifted: Changed /spec/replicas by bob (Foreign, Admission)")
+	s.UntilIs("scaled", "Drifted: Changed /spec/replicas by bob (Untrusted, Admission)")
 }

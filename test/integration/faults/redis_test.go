@@ -91,7 +91,7 @@ func TestARedisThatFailsCostsNamesAloneAndHealsWithoutARestart(t *testing.T) {
 			}
 			opened := s.failOpen()
 			all, quick := s.reviews()
-			gaps := s.metric(s.assessor, "plumbline_assessor_record_gaps_total")
+			gaps := s.metric(s.assessor, "plumbline_assessor_admission_record_gaps_total")
 			unassessed := s.metric(s.hook.Process, "plumbline_admission_unassessed_total")
 
 			fault.begin(s)
@@ -142,12 +142,12 @@ func TestARedisThatFailsCostsNamesAloneAndHealsWithoutARestart(t *testing.T) {
 func (s *stand) notices(fault redisFault, gaps float64) {
 	s.t.Helper()
 	if fault.noWrites {
-		s.comes(s.hook.Process, exactly(0), "plumbline_details_redis_up")
+		s.comes(s.hook.Process, exactly(0), "plumbline_admission_records_redis_up")
 	}
 	if fault.noReads {
-		s.comes(s.assessor, exactly(0), "plumbline_assessor_records_up")
+		s.comes(s.assessor, exactly(0), "plumbline_assessor_admission_records_up")
 	}
 	if fault.lost {
-		s.comes(s.assessor, moreThan(gaps), "plumbline_assessor_record_gaps_total")
+		s.comes(s.assessor, moreThan(gaps), "plumbline_assessor_admission_record_gaps_total")
 	}
 }

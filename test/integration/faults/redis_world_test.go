@@ -97,14 +97,14 @@ func (s *stand) do(args ...any) {
 // record has gone all the way: bob is named for what only a record tells.
 func (s *stand) healthy(name string) {
 	s.t.Helper()
-	s.comes(s.hook.Process, exactly(1), "plumbline_details_redis_up")
-	s.comes(s.assessor, exactly(1), "plumbline_assessor_records_up")
+	s.comes(s.hook.Process, exactly(1), "plumbline_admission_records_redis_up")
+	s.comes(s.assessor, exactly(1), "plumbline_assessor_admission_records_up")
 	replicas := 10
 	// A call to Redis has 50 ms, which a busy machine may not give to each.
 	s.Eventually("a record names bob", func() error {
 		replicas++
 		s.Scale(bob, name, replicas)
-		want := fmt.Sprintf("Changed /spec/replicas by %s (Foreign, Admission)", bob)
+		want := fmt.Sprintf("Changed /spec/replicas by %s (Untrusted, Admission)", bob)
 		return s.soon(name, func(b *v1alpha1.Baseline) error {
 			if !strings.Contains(guarded.Describe(b), want) {
 				return fmt.Errorf("the baseline is %s", guarded.Describe(b))

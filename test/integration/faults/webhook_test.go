@@ -242,7 +242,7 @@ func TestASecondMutatorThatNeverSettlesEndsAndOnlyMakesTheStampOld(t *testing.T)
 	w.Until("web", "alice's change is found, and what her write brought along", func(b *v1alpha1.Baseline) error {
 		text := guarded.Describe(b)
 		for _, path := range []string{guarded.ImagePath, "/spec/minReadySeconds"} {
-			if !strings.Contains(text, path+" by alice (Foreign, WriterStamp)") {
+			if !strings.Contains(text, path+" by alice (Untrusted, WriterStamp)") {
 				return fmt.Errorf("%s is not", path)
 			}
 		}

@@ -35,7 +35,7 @@ const (
 	evilImage = "registry.example/evil:1"
 	inSync    = "InSync"
 	// evil is how a Baseline reads after alice changed the image.
-	evil = "Drifted: Changed " + guarded.ImagePath + " by alice (Foreign, WriterStamp)"
+	evil = "Drifted: Changed " + guarded.ImagePath + " by alice (Untrusted, WriterStamp)"
 )
 
 // long skips a test that takes long unless it is asked for.

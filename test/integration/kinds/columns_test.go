@@ -27,12 +27,12 @@ func TestKubectlOutput(t *testing.T) {
 	fillCluster(t)
 	var out strings.Builder
 	for _, args := range []string{
-		"get environments", "get env -o wide",
-		"get guarddefaults", "get gd -o wide",
-		"get clusterspecguards", "get csg -o wide",
-		"get specguards", "get sg -o wide",
-		"get baselines", "get bl -o wide",
-		"get baselinerevisions", "get blr -o wide",
+		"get environments", "get environments -o wide",
+		"get guarddefaults", "get guarddefaults -o wide",
+		"get clusterspecguards", "get clusterspecguards -o wide",
+		"get specguards", "get specguards -o wide",
+		"get baselines", "get baselines -o wide",
+		"get baselinerevisions", "get baselinerevisions -o wide",
 		"get remediationpolicies", "get rpol -o wide",
 		"get remediationplans", "get rplan -o wide",
 		"get remediationrequests", "get rreq -o wide",
@@ -70,7 +70,7 @@ func TestExplain(t *testing.T) {
 // would leave it.
 func fillCluster(t *testing.T) {
 	t.Helper()
-	ready := conditions("True", "InForce")
+	ready := conditions("True", "Effective")
 	store(t, "Environment", "columns", smallestEnvironment, func(e *v1alpha1.Environment) {
 		e.Status = v1alpha1.EnvironmentStatus{Conditions: conditions("False", "SelectsNothing"), ObservedGeneration: 1, Namespaces: 3}
 		e.Status.Conditions = append(e.Status.Conditions, condition(v1alpha1.ConditionStalled, "True", "SelectsNothing"))
@@ -123,7 +123,7 @@ func fillRemediation(t *testing.T, ready []metav1.Condition) {
 }
 
 func driftedStatus(firstSeen, lastCheck *metav1.Time) v1alpha1.BaselineStatus {
-	alice := v1alpha1.Actor{User: "alice", Class: v1alpha1.ActorForeign, Source: v1alpha1.ActorSourceWriterStamp}
+	alice := v1alpha1.Actor{User: "alice", Class: v1alpha1.ActorUntrusted, Source: v1alpha1.ActorSourceWriterStamp}
 	return v1alpha1.BaselineStatus{
 		Conditions: conditions("False", "Drifted"), ObservedGeneration: 1,
 		State:         v1alpha1.StateDrifted,

@@ -34,7 +34,7 @@ func statusPatch(t *testing.T, kind, name, patch string) error {
 func TestBaseline_Status(t *testing.T) {
 	create(t, object(t, "Baseline", "status", smallestBaseline))
 	const (
-		actor   = `"actor":{"class":"Foreign","source":"None"}`
+		actor   = `"actor":{"class":"Untrusted","source":"None"}`
 		finding = `{"path":"","operation":"Added","type":"Unexpected","class":"ObjectUnexpected","firstSeenTime":"2026-01-01T00:00:00Z",` + actor + `}`
 	)
 	ready := func(status string) string {
@@ -45,34 +45,34 @@ func TestBaseline_Status(t *testing.T) {
 		fields  []string
 		message string
 	}{
-		"a finding about the whole object is accepted":   {status: `"findings":[` + finding + `]`},
-		"all findings that fit are accepted":             {status: `"findings":[` + strings.Repeat(finding+",", 63) + finding + `]`},
-		"one more is refused":                            {`"findings":[` + strings.Repeat(finding+",", 64) + finding + `]`, []string{"status.findings"}, "must have at most 64 items"},
-		"an unknown state is refused":                    {`"state":"Fine"`, []string{"status.state"}, `supported values: "InSync", "Drifted", "Missing", "Unknown"`},
-		"an unknown class is refused":                    {`"findings":[` + strings.Replace(finding, "ObjectUnexpected", "Color", 1) + `]`, []string{"status.findings[0].class"}, "Unsupported value"},
-		"an unknown type is refused":                     {`"findings":[` + strings.Replace(finding, `"Unexpected"`, `"Extra"`, 1) + `]`, []string{"status.findings[0].type"}, "Unsupported value"},
-		"an unknown source of an actor is refused":       {`"findings":[` + strings.Replace(finding, "None", "Guess", 1) + `]`, []string{"status.findings[0].actor.source"}, "Unsupported value"},
-		"a value longer than it is cut to is refused":    {`"findings":[` + strings.Replace(finding, actor, actor+`,"before":"`+strings.Repeat("x", 1025)+`"`, 1) + `]`, []string{"status.findings[0].before"}, "may not be more than 1024"},
-		"a score above 100 is refused":                   {`"severity":{"level":"High","score":101}`, []string{"status.severity.score"}, "should be less than or equal to 100"},
-		"a level without a score is refused":             {`"severity":{"level":"High"}`, []string{"status.severity.score"}, "Required value"},
-		"an unknown level is refused":                    {`"severity":{"level":"Fatal","score":1}`, []string{"status.severity.level"}, "Unsupported value"},
-		"an unknown factor is refused":                   {`"severity":{"level":"High","score":1,"factors":[{"name":"Mood","score":1,"weight":1}]}`, []string{"status.severity.factors[0].name"}, "Unsupported value"},
-		"an unknown urgency is refused":                  {`"severity":{"level":"High","score":1,"urgency":"Now"}`, []string{"status.severity.urgency"}, "Unsupported value"},
-		"a negative generation is refused":               {`"observedGeneration":-1`, []string{"status.observedGeneration"}, "should be greater than or equal to 0"},
-		"a condition is True, False or Unknown":          {`"conditions":[` + ready("Maybe") + `]`, []string{"status.conditions[0].status"}, `supported values: "True", "False", "Unknown"`},
-		"a condition has one value":                      {`"conditions":[` + ready("True") + `,` + ready("False") + `]`, []string{"status.conditions[1]"}, "Duplicate value"},
-		"two masks of one path are refused":              {`"masks":[{"path":"/a","rule":"r",` + actor + `},{"path":"/a","rule":"s",` + actor + `}]`, []string{"status.masks[1]"}, "Duplicate value"},
-		"a mask without its rule is refused":             {`"masks":[{"path":"/a",` + actor + `}]`, []string{"status.masks[0].rule"}, "Required value"},
-		"a fight that never began is refused":            {`"contention":{"with":["a"]}`, []string{"status.contention.startTime"}, "Required value"},
-		"more flips than are needed are refused":         {`"flips":[` + repeat(17, `{"observedTime":"2026-01-01T00:00:%02dZ"}`) + `]`, []string{"status.flips"}, "must have at most 16 items"},
-		"a flip at the object as a whole is accepted":    {status: `"flips":[{"observedTime":"2026-01-01T00:00:00Z","places":[{"aspect":"Value","by":"bob","class":"Foreign"}]}]`},
-		"a flip that names nobody is accepted":           {status: `"flips":[{"observedTime":"2026-01-01T00:00:00Z","places":[{"path":"/spec/list","aspect":"Order"}]}]`},
-		"a flip at no time is refused":                   {`"flips":[{"places":[]}]`, []string{"status.flips[0].observedTime"}, "Required value"},
-		"a flip at more places than count is refused":    {`"flips":[{"observedTime":"2026-01-01T00:00:00Z","places":[` + repeat(17, `{"path":"/a%d","aspect":"Value"}`) + `]}]`, []string{"status.flips[0].places"}, "must have at most 16 items"},
-		"a place without an aspect is refused":           {`"flips":[{"observedTime":"2026-01-01T00:00:00Z","places":[{"path":"/a"}]}]`, []string{"status.flips[0].places[0].aspect"}, "Required value"},
-		"an unknown aspect of a place is refused":        {`"flips":[{"observedTime":"2026-01-01T00:00:00Z","places":[{"path":"/a","aspect":"Color"}]}]`, []string{"status.flips[0].places[0].aspect"}, "Unsupported value"},
-		"more contested places than count are refused":   {`"contention":{"startTime":"2026-01-01T00:00:00Z","places":[` + repeat(17, `{"path":"/a%d","aspect":"Value"}`) + `]}`, []string{"status.contention.places"}, "must have at most 16 items"},
-		"a state that nobody has determined is no field": {status: `"state":null`},
+		"a finding about the whole object is accepted":    {status: `"findings":[` + finding + `]`},
+		"all findings that fit are accepted":              {status: `"findings":[` + strings.Repeat(finding+",", 63) + finding + `]`},
+		"one more is refused":                             {`"findings":[` + strings.Repeat(finding+",", 64) + finding + `]`, []string{"status.findings"}, "must have at most 64 items"},
+		"an unknown state is refused":                     {`"state":"Fine"`, []string{"status.state"}, `supported values: "InSync", "Drifted", "Missing", "Unknown"`},
+		"an unknown class is refused":                     {`"findings":[` + strings.Replace(finding, "ObjectUnexpected", "Color", 1) + `]`, []string{"status.findings[0].class"}, "Unsupported value"},
+		"an unknown type is refused":                      {`"findings":[` + strings.Replace(finding, `"Unexpected"`, `"Extra"`, 1) + `]`, []string{"status.findings[0].type"}, "Unsupported value"},
+		"an unknown source of an actor is refused":        {`"findings":[` + strings.Replace(finding, "None", "Guess", 1) + `]`, []string{"status.findings[0].actor.source"}, "Unsupported value"},
+		"a value longer than it is cut to is refused":     {`"findings":[` + strings.Replace(finding, actor, actor+`,"before":"`+strings.Repeat("x", 1025)+`"`, 1) + `]`, []string{"status.findings[0].before"}, "may not be more than 1024"},
+		"a score above 100 is refused":                    {`"severity":{"level":"High","score":101}`, []string{"status.severity.score"}, "should be less than or equal to 100"},
+		"a level without a score is refused":              {`"severity":{"level":"High"}`, []string{"status.severity.score"}, "Required value"},
+		"an unknown level is refused":                     {`"severity":{"level":"Fatal","score":1}`, []string{"status.severity.level"}, "Unsupported value"},
+		"an unknown factor is refused":                    {`"severity":{"level":"High","score":1,"factors":[{"name":"Mood","score":1,"weight":1}]}`, []string{"status.severity.factors[0].name"}, "Unsupported value"},
+		"an unknown urgency is refused":                   {`"severity":{"level":"High","score":1,"urgency":"Now"}`, []string{"status.severity.urgency"}, "Unsupported value"},
+		"a negative generation is refused":                {`"observedGeneration":-1`, []string{"status.observedGeneration"}, "should be greater than or equal to 0"},
+		"a condition is True, False or Unknown":           {`"conditions":[` + ready("Maybe") + `]`, []string{"status.conditions[0].status"}, `supported values: "True", "False", "Unknown"`},
+		"a condition has one value":                       {`"conditions":[` + ready("True") + `,` + ready("False") + `]`, []string{"status.conditions[1]"}, "Duplicate value"},
+		"two masks of one path are refused":               {`"masks":[{"path":"/a","rule":"r",` + actor + `},{"path":"/a","rule":"s",` + actor + `}]`, []string{"status.masks[1]"}, "Duplicate value"},
+		"a mask without its rule is refused":              {`"masks":[{"path":"/a",` + actor + `}]`, []string{"status.masks[0].rule"}, "Required value"},
+		"a fight that never began is refused":             {`"contention":{"with":["a"]}`, []string{"status.contention.startTime"}, "Required value"},
+		"more reversals than are needed are refused":      {`"reversals":[` + repeat(17, `{"observedTime":"2026-01-01T00:00:%02dZ"}`) + `]`, []string{"status.reversals"}, "must have at most 16 items"},
+		"a reversal at the object as a whole is accepted": {status: `"reversals":[{"observedTime":"2026-01-01T00:00:00Z","places":[{"aspect":"Value","by":"bob","class":"Untrusted"}]}]`},
+		"a reversal that names nobody is accepted":        {status: `"reversals":[{"observedTime":"2026-01-01T00:00:00Z","places":[{"path":"/spec/list","aspect":"Order"}]}]`},
+		"a reversal at no time is refused":                {`"reversals":[{"places":[]}]`, []string{"status.reversals[0].observedTime"}, "Required value"},
+		"a reversal at more places than count is refused": {`"reversals":[{"observedTime":"2026-01-01T00:00:00Z","places":[` + repeat(17, `{"path":"/a%d","aspect":"Value"}`) + `]}]`, []string{"status.reversals[0].places"}, "must have at most 16 items"},
+		"a place without an aspect is refused":            {`"reversals":[{"observedTime":"2026-01-01T00:00:00Z","places":[{"path":"/a"}]}]`, []string{"status.reversals[0].places[0].aspect"}, "Required value"},
+		"an unknown aspect of a place is refused":         {`"reversals":[{"observedTime":"2026-01-01T00:00:00Z","places":[{"path":"/a","aspect":"Color"}]}]`, []string{"status.reversals[0].places[0].aspect"}, "Unsupported value"},
+		"more contested places than count are refused":    {`"contention":{"startTime":"2026-01-01T00:00:00Z","places":[` + repeat(17, `{"path":"/a%d","aspect":"Value"}`) + `]}`, []string{"status.contention.places"}, "must have at most 16 items"},
+		"a state that nobody has determined is no field":  {status: `"state":null`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -175,7 +175,7 @@ func (r *replica) page(query string) string {
 	return body.String()
 }
 
-func TestWhatIsSentConfirmedAndHeldIsShown(t *testing.T) {
+func TestWhatIsSentAcknowledgedAndHeldIsShown(t *testing.T) {
 	s := newShop(t)
 	s.service("web", backend.Start(t, "one"))
 	r, show := shown(t, "xds-0")
@@ -184,12 +184,12 @@ func TestWhatIsSentConfirmedAndHeldIsShown(t *testing.T) {
 	e, fronts := s.proxy(d, pod, "web", "later")
 	backend.Answers(t, patience, fronts["web"], "200 one")
 	route, cluster := s.namespace+"/web|80", s.namespace+"/web|80|"
-	if is := r.becomes(pod, "Route", route, ads.Confirmed); is.Has != is.Wants || is.Has == "" || is.Why != "" || is.Since == nil {
-		t.Errorf("a route that is confirmed is shown as %+v", is)
+	if is := r.becomes(pod, "Route", route, ads.Acknowledged); is.Has != is.Wants || is.Has == "" || is.Why != "" || is.Since == nil {
+		t.Errorf("a route that is acknowledged is shown as %+v", is)
 	}
-	r.becomes(pod, "Cluster", cluster, ads.Confirmed)
+	r.becomes(pod, "Cluster", cluster, ads.Acknowledged)
 	code, out, errs := r.plumbline(s.namespace, "proxies", "-o", "wide")
-	if line := strings.Fields(strings.Split(out, "\n")[1]); code != 0 || line[0] != pod.Name || line[1] != "Confirmed" || line[9] != "xds-0" || !strings.HasPrefix(line[10], "1.") {
+	if line := strings.Fields(strings.Split(out, "\n")[1]); code != 0 || line[0] != pod.Name || line[1] != "Acknowledged" || line[9] != "xds-0" || !strings.HasPrefix(line[10], "1.") {
 		t.Errorf("the list is (%d) %s\n%s", code, out, errs)
 	}
 
@@ -198,7 +198,7 @@ func TestWhatIsSentConfirmedAndHeldIsShown(t *testing.T) {
 	e.Signal(syscall.SIGSTOP)
 	s.service("later", backend.Start(t, "two"))
 	held := r.becomes(pod, "Route", s.namespace+"/later|80", ads.Held)
-	if want := "endpoints of [" + s.namespace + "/later|80|] are not confirmed"; held.Why != want || held.Has == "" || held.Has == held.Wants {
+	if want := "endpoints of [" + s.namespace + "/later|80|] are not acknowledged"; held.Why != want || held.Has == "" || held.Has == held.Wants {
 		t.Errorf("a route that is held is shown as %+v, want %q", held, want)
 	}
 	if on := r.becomes(pod, "Cluster", s.namespace+"/later|80|", ads.OnTheWay); on.Has != "" || on.Sent != on.Wants {
@@ -207,12 +207,12 @@ func TestWhatIsSentConfirmedAndHeldIsShown(t *testing.T) {
 	if page := r.page("?stage=Held"); !strings.Contains(page, s.namespace+"/"+pod.Name) {
 		t.Errorf("the page does not list it:\n%s", page)
 	}
-	if page := r.page("?namespace=" + s.namespace + "&pod=" + pod.Name); !strings.Contains(page, "are not confirmed") {
+	if page := r.page("?namespace=" + s.namespace + "&pod=" + pod.Name); !strings.Contains(page, "are not acknowledged") {
 		t.Errorf("the page does not say what is waited for:\n%s", page)
 	}
 	e.Signal(syscall.SIGCONT)
 	backend.Answers(t, patience, fronts["later"], "200 two")
-	r.becomes(pod, "Route", s.namespace+"/later|80", ads.Confirmed)
+	r.becomes(pod, "Route", s.namespace+"/later|80", ads.Acknowledged)
 }
 
 // An Envoy takes no second listener on one address: one that it has from elsewhere keeps

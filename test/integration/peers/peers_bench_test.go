@@ -235,7 +235,7 @@ func (b *bench) checkCalls(p *plumbline, before, after string, results []map[str
 	b.Logf("calls, those of blocks that are not counted included: plumbline.dev %v, kyverno %v; failed open: %v",
 		delta(calls, "plumbline.dev"), delta(calls, "kyverno"), delta("apiserver_admission_webhook_fail_open_count"))
 	b.Logf("the webhook since its start: %v TLS handshakes, %v records written, %v dropped",
-		hook("plumbline_admission_handshakes_total"), hook("plumbline_details_written_total"), hook("plumbline_details_dropped_total"))
+		hook("plumbline_admission_handshakes_total"), hook("plumbline_admission_records_written_total"), hook("plumbline_admission_records_dropped_total"))
 }
 
 // loadAverage is that of the machine.

@@ -296,7 +296,7 @@ func TestWhoMayWriteTheMarksOfTheExecutor(t *testing.T) {
 		"the executor claims for another plan":       {false, `"state":"Drifted"`, `"planName":"plan-1"`, execute, `"planName":"plan-2"`, ""},
 		"the executor claims and says it is in sync": {false, `"state":"Drifted"`, ``, execute, `"planName":"plan-1","state":"InSync"`, claimAlone},
 		"the executor removes the state":             {false, `"state":"Drifted"`, ``, execute, `"planName":"plan-1","state":null`, claimAlone},
-		"the executor adds findings":                 {false, `"state":"Drifted"`, ``, execute, `"findings":[{"path":"","operation":"Added","type":"Unexpected","class":"ObjectUnexpected","firstSeenTime":"2026-01-01T00:00:00Z","actor":{"class":"Foreign","source":"None"}}]`, claimAlone},
+		"the executor adds findings":                 {false, `"state":"Drifted"`, ``, execute, `"findings":[{"path":"","operation":"Added","type":"Unexpected","class":"ObjectUnexpected","firstSeenTime":"2026-01-01T00:00:00Z","actor":{"class":"Untrusted","source":"None"}}]`, claimAlone},
 		"the executor says when it was ready":        {false, `"state":"Drifted"`, ``, execute, `"lastCheckTime":"2026-01-01T00:00:00Z"`, claimAlone},
 		"the assessor claims":                        {false, `"state":"Drifted"`, ``, judge, `"planName":"plan-1"`, onlyClaim},
 		"the assessor lets go":                       {false, `"state":"Drifted"`, `"planName":"plan-1"`, judge, `"planName":null`, onlyClaim},

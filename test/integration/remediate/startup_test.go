@@ -25,7 +25,7 @@ func TestDriftOfAKindThatIsListedLateIsActedUpon(t *testing.T) {
 	w.UnderGuard()
 	w.running("web", "db")
 	w.SetImage(alice, "web", evil)
-	w.UntilIs("web", "Drifted: Changed "+guarded.ImagePath+" by alice (Foreign, WriterStamp)")
+	w.UntilIs("web", "Drifted: Changed "+guarded.ImagePath+" by alice (Untrusted, WriterStamp)")
 	before.Halt(t)
 	w.policy(func(s *v1alpha1.RemediationPolicySpec) {
 		s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}

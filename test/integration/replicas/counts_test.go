@@ -36,7 +36,7 @@ func TestTheLeaderKnowsWhatProxiesOfAnotherReplicaCount(t *testing.T) {
 	w := newWorld(t)
 	front := w.counting("front-0", w.other)
 	router := w.decide(1, 5000)
-	w.seen(router, "it is confirmed", proven(1, 1))
+	w.seen(router, "it is acknowledged", proven(1, 1))
 	w.seen(router, "both variations are counted", func(s traffic.Observation) bool {
 		w.answers(front, "a", 10)
 		counted := completed(s)
@@ -55,7 +55,7 @@ func TestTheLeaderKnowsWhatProxiesOfAnotherReplicaCount(t *testing.T) {
 	})
 	router = w.decide(2, 3000)
 	decided := time.Now()
-	w.seen(router, "the next one is confirmed", proven(2, 1))
+	w.seen(router, "the next one is acknowledged", proven(2, 1))
 	w.seen(router, "counting has begun anew", func(s traffic.Observation) bool {
 		for _, arm := range s.Arms {
 			if arm.Outcomes == nil || arm.Outcomes.Window >= time.Since(decided) {

@@ -28,7 +28,7 @@ func TestAReplicaThatIsCutOffTakesItselfOutAndNothingBack(t *testing.T) {
 	w.changing()
 	s := w.sidecar("front-0", w.leader)
 	router := w.decide(1, 0)
-	w.seen(router, "it is confirmed", func(o traffic.Observation) bool { return o.Knowledge == traffic.Proven && o.Wanted == 1 })
+	w.seen(router, "it is acknowledged", func(o traffic.Observation) bool { return o.Knowledge == traffic.Proven && o.Wanted == 1 })
 	served := func(by string) {
 		t.Helper()
 		poll.Until(t, patience, "requests are served by "+by, func() error {
@@ -109,9 +109,9 @@ func (r *replica) hears() error {
 		return err
 	}
 	for _, f := range families {
-		if f.GetName() == "plumbline_xds_confirmed_total" && len(f.GetMetric()) >= 3 {
+		if f.GetName() == "plumbline_xds_acknowledged_total" && len(f.GetMetric()) >= 3 {
 			return nil
 		}
 	}
-	return errors.New("it has confirmed nothing there")
+	return errors.New("it has acknowledged nothing there")
 }

@@ -15,12 +15,12 @@ import (
 )
 
 // Of two proxies each has another replica. The leader has the cells of both, each once, in the
-// sequence that the proxies had confirmed.
+// sequence that the proxies had acknowledged.
 func TestTheLeaderMeasuresWhatProxiesOfAllReplicasCount(t *testing.T) {
 	w := newWorld(t)
 	fronts := []string{w.counting("front-0", w.leader), w.counting("front-1", w.other)}
 	router := w.decide(1, 5000)
-	w.seen(router, "it is confirmed", proven(1, 2))
+	w.seen(router, "it is acknowledged", proven(1, 2))
 	want := map[string]uint64{}
 	ask := func(prefix string) {
 		for i, front := range fronts {

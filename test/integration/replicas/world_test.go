@@ -236,12 +236,12 @@ func selector(version string) *v1alpha1.PodSelector {
 // decide that the canary gets so much, as whoever decides would.
 func (w *world) decide(sequence int64, canary int32) traffic.Router {
 	w.t.Helper()
-	variation := func(name string, weight, reserved int32) v1alpha1.VariationInForce {
-		return v1alpha1.VariationInForce{Name: v1alpha1.VariationName(name), Selector: selector(name), Weight: new(weight), Reserved: new(reserved)}
+	variation := func(name string, weight, reserved int32) v1alpha1.EffectiveVariation {
+		return v1alpha1.EffectiveVariation{Name: v1alpha1.VariationName(name), Selector: selector(name), Weight: new(weight), Reserved: new(reserved)}
 	}
-	w.release.Status.InForce = &v1alpha1.SplitInForce{
+	w.release.Status.Effective = &v1alpha1.EffectiveSplit{
 		Sequence: sequence, Generation: 1, ServiceName: "web", Salt: "salt", Key: v1alpha1.SplitKey{Type: v1alpha1.SplitKeyHeader, Name: "x-user"},
-		Variations: []v1alpha1.VariationInForce{variation("stable", 10_000-canary, 0), variation("canary", canary, 10_000)},
+		Variations: []v1alpha1.EffectiveVariation{variation("stable", 10_000-canary, 0), variation("canary", canary, 10_000)},
 	}
 	w.must(admin.Status().Update(w.t.Context(), w.release))
 	split, _ := release.SplitOf(w.release)
@@ -265,7 +265,7 @@ func (w *world) seen(router traffic.Router, what string, is func(traffic.Observa
 
 func proven(sequence uint64, proxies int) func(traffic.Observation) bool {
 	return func(s traffic.Observation) bool {
-		return s.Knowledge == traffic.Proven && s.Sequence == sequence && s.Wanted == proxies && s.Confirmed == proxies && len(s.Laggards) == 0
+		return s.Knowledge == traffic.Proven && s.Sequence == sequence && s.Wanted == proxies && s.Acknowledged == proxies && len(s.OutOfSync) == 0
 	}
 }
 

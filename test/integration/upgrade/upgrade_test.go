@@ -192,7 +192,7 @@ func (w *world) findsDrift(name string) {
 		switch text := guarded.Describe(b); {
 		case len(b.Status.Findings) != 1:
 			return fmt.Errorf("it has %d findings", len(b.Status.Findings))
-		case !o.unstamped && !strings.Contains(text, "by mallory (Foreign"):
+		case !o.unstamped && !strings.Contains(text, "by mallory (Untrusted"):
 			return errors.New("the finding does not name mallory")
 		}
 		return nil

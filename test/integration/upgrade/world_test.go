@@ -220,9 +220,9 @@ func (w *world) startAssessor() {
 	must(w.t, os.WriteFile(key, []byte("a digest key of the tests"), 0o600))
 	w.assessor = w.start("assessor", assessorUser, "--leader-elect=false", "--api-server-metrics=0", "--digest-key-file="+key)
 	w.Eventually("the assessor reads records", func() error {
-		up, err := w.assessor.Metric(w.Ctx(), "plumbline_assessor_records_up")
+		up, err := w.assessor.Metric(w.Ctx(), "plumbline_assessor_admission_records_up")
 		if err == nil && up != 1 {
-			err = fmt.Errorf("plumbline_assessor_records_up is %v", up)
+			err = fmt.Errorf("plumbline_assessor_admission_records_up is %v", up)
 		}
 		return err
 	})

@@ -57,7 +57,7 @@ func TestTheAuthoritiesAreWhereProxiesAre(t *testing.T) {
 	if m := neither.copied(); m != nil {
 		t.Errorf("a namespace without proxies has %v", m.Data)
 	}
-	if n, err := r.Metric(t.Context(), "plumbline_xds_authority_writes_total"); err != nil || n < 8 {
+	if n, err := r.Metric(t.Context(), "plumbline_xds_ca_writes_total"); err != nil || n < 8 {
 		t.Errorf("%v writes are counted, %v", n, err)
 	}
 }
@@ -69,7 +69,7 @@ func TestAConfigMapOfSomebodyElseIsReportedAndLeft(t *testing.T) {
 	r := shared.start(t, "one")
 	s.label(inject.LabelInject, inject.Enabled)
 	poll.Until(t, patience, "it is counted", func() error {
-		n, err := r.Metric(t.Context(), "plumbline_xds_authority_copies", `state="foreign"`)
+		n, err := r.Metric(t.Context(), "plumbline_xds_ca_copies", `state="foreign"`)
 		if err == nil && n != 1 {
 			err = fmt.Errorf("%v are", n)
 		}
@@ -81,7 +81,7 @@ func TestAConfigMapOfSomebodyElseIsReportedAndLeft(t *testing.T) {
 			return err
 		}
 		for _, e := range events.Items {
-			if e.Reason == "NotOurs" && e.Regarding.Name == inject.CAConfigMap && strings.Contains(e.Note, "Remove or rename it") {
+			if e.Reason == "ConfigMapNotOurs" && e.Regarding.Name == inject.CAConfigMap && strings.Contains(e.Note, "Remove or rename it") {
 				return nil
 			}
 		}
@@ -89,7 +89,7 @@ func TestAConfigMapOfSomebodyElseIsReportedAndLeft(t *testing.T) {
 	})
 	s.label(inject.LabelInject, inject.Disabled)
 	poll.Until(t, patience, "it is counted no more", func() error {
-		n, err := r.Metric(t.Context(), "plumbline_xds_authority_copies", `state="foreign"`)
+		n, err := r.Metric(t.Context(), "plumbline_xds_ca_copies", `state="foreign"`)
 		if err == nil && n != 0 {
 			err = fmt.Errorf("%v are", n)
 		}

@@ -134,8 +134,8 @@ func (c *chaos) settle() {
 		poll.Until(c.T, patience, "the proxy listens for web", func() error { return p.listens(destination(c.web)) })
 	}
 	split := fmt.Sprintf("stable %d / canary %d", 100-c.share, c.share)
-	c.wait(c.release, patience, split+" is in force, and confirmed by both proxies", func(r *v1alpha1.ABRelease) bool {
-		return r.Status.Split == split && r.Status.Confirmed != nil && r.Status.Confirmed.Count == "2/2"
+	c.wait(c.release, patience, split+" is in force, and acknowledged by both proxies", func(r *v1alpha1.ABRelease) bool {
+		return r.Status.Split == split && r.Status.Acknowledged != nil && r.Status.Acknowledged.Count == "2/2"
 	})
 	poll.Until(c.T, patience, "all proxies have what is wanted", c.settled)
 	c.bind()
@@ -249,8 +249,8 @@ func (c *chaos) settled() error {
 	}
 	for i, p := range c.proxies {
 		is, err := p.sequence("web")
-		if err == nil && is < r.Status.InForce.Sequence {
-			err = fmt.Errorf("it has the sequence %d, want %d", is, r.Status.InForce.Sequence)
+		if err == nil && is < r.Status.Effective.Sequence {
+			err = fmt.Errorf("it has the sequence %d, want %d", is, r.Status.Effective.Sequence)
 		}
 		if err != nil {
 			return fmt.Errorf("proxy %d: %w", i, err)
@@ -289,7 +289,7 @@ func (c *chaos) spares(variation string, of []*instance, without *instance) bool
 	return true
 }
 
-// heal what is broken. All proxies confirm one more split in the end.
+// heal what is broken. All proxies acknowledge one more split in the end.
 func (c *chaos) heal() {
 	c.Helper()
 	c.tell("all is healed")

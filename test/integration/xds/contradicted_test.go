@@ -36,16 +36,16 @@ import (
 const (
 	// shorter are the times of this test: a proxy sends its counts every ten seconds, and
 	// each window has two messages of it.
-	shorter = "PLUMBLINE_TIMES=window=20s,settles=2s,confirmed=1s,counts=1s,goodbye=100ms"
+	shorter = "PLUMBLINE_TIMES=window=20s,settles=2s,acknowledged=1s,counts=1s,goodbye=100ms"
 	// counted is longer than it takes until a window was counted that began after the
-	// confirmation.
+	// acknowledgment.
 	counted = 4 * time.Minute
 	// askedAtOnce is how many requests each Service gets before each look. A look at the counts
 	// of a busy machine may take a second, and a window must hold a hundred requests.
 	askedAtOnce = 20
 )
 
-// A proxy that has confirmed each split has listeners of somebody else, which go past
+// A proxy that has acknowledged each split has listeners of somebody else, which go past
 // its routes: one to a variation that has no share, and one to the stable variation,
 // whose rival has half. What it counts says so; a third Service is asked as it should be.
 func TestCountsThatContradictASplitAreACondition(t *testing.T) {
@@ -68,7 +68,7 @@ func TestCountsThatContradictASplitAreACondition(t *testing.T) {
 	toNone, toHalf := freeport.Address(t), freeport.Address(t)
 	proxy := s.sidecar(r, "front-0", s.copied().Data[inject.CAKey], services, s.past(toNone, "none", "canary"), s.past(toHalf, "half", "stable"))
 	for i, name := range services {
-		s.confirmed(releases[name], min(i, 1)*50, "1/1")
+		s.acknowledged(releases[name], min(i, 1)*50, "1/1")
 	}
 	backend.Answers(t, patience, toNone, "200 canary")
 	backend.Answers(t, patience, toHalf, "200 stable")

@@ -42,7 +42,7 @@ func TestKindsThatAreInstalledLater(t *testing.T) {
 
 	c.kind(t, "abreleases.plumbline.dev", &v1alpha1.ABReleaseList{})
 	release := s.release("web", 100)
-	s.confirmed(release, 100, "1/1")
+	s.acknowledged(release, 100, "1/1")
 	backend.Answers(t, patience, proxy.front["web"], "200 canary")
 	always(t, proxy.front["web"], "200 canary")
 

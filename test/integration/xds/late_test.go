@@ -56,7 +56,7 @@ func TestALateRouteIsAnEventOfItsService(t *testing.T) {
 	})
 }
 
-// lateFor is a stream that reports an earlier version of a route, confirms clusters and
+// lateFor is a stream that reports an earlier version of a route, acknowledges clusters and
 // no more, and ends when it has got the route.
 func (s *shop) lateFor(r *replica, bundle, token, route string) {
 	s.Helper()

@@ -18,7 +18,7 @@ import (
 )
 
 // row of the table: what was decided, its subscribers, the decisions, three times, and how many
-// confirmations are missing.
+// acknowledgments are missing.
 var row = regexp.MustCompile(`(?m)^(one|hundred), (0|40) pods replaced a second +([0-9]+) +([0-9]+) +\S+ +\S+ +\S+ +([0-9]+) `)
 
 // The benchmark of the whole path: each decision comes from a real API server to the proxies that

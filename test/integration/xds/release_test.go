@@ -110,14 +110,14 @@ func (s *shop) look(r *v1alpha1.ABRelease, is func(*v1alpha1.ABRelease) bool) fu
 	}
 }
 
-// confirmed waits until a split is in force and so many proxies of all have it.
-func (s *shop) confirmed(r *v1alpha1.ABRelease, canary int, count string) {
+// acknowledged waits until a split is in force and so many proxies of all have it.
+func (s *shop) acknowledged(r *v1alpha1.ABRelease, canary int, count string) {
 	s.Helper()
 	split := fmt.Sprintf("stable %d / canary %d", 100-canary, canary)
 	is := func(r *v1alpha1.ABRelease) bool {
-		return r.Status.Split == split && r.Status.Confirmed != nil && r.Status.Confirmed.Count == count
+		return r.Status.Split == split && r.Status.Acknowledged != nil && r.Status.Acknowledged.Count == count
 	}
-	poll.Confirmation.Until(s.T, patience, split+" is in force and confirmed by "+count, s.look(r, is))
+	poll.Confirmation.Until(s.T, patience, split+" is in force and acknowledged by "+count, s.look(r, is))
 }
 
 // holds says of a condition whether it is True, and its message.

@@ -28,22 +28,22 @@ func TestAProxyFollowsAnEtcdThatWasRestored(t *testing.T) {
 	release := s.release("web", 0)
 	s.awaitCopy()
 	front := s.sidecar(r, "front-0", s.copied().Data[inject.CAKey], []string{"web"}).front["web"]
-	s.confirmed(release, 0, "1/1")
+	s.acknowledged(release, 0, "1/1")
 	backup := filepath.Join(t.TempDir(), "backup")
 	s.must(apiserver.Backup(c.server, backup))
 	for _, canary := range []int{50, 100} {
 		s.shift(release, canary)
-		s.confirmed(release, canary, "1/1")
+		s.acknowledged(release, canary, "1/1")
 	}
-	last := release.Status.InForce.Sequence
+	last := release.Status.Effective.Sequence
 	always(t, front, "200 canary")
 
 	s.must(apiserver.Restore(c.server, backup))
 	s.must(r.Stop())
 	c.startAt(t, r.address, "one")
 	s.wait(release, long, "the release of the backup is in force, above all sequences", func(r *v1alpha1.ABRelease) bool {
-		return r.Status.InForce != nil && r.Status.InForce.Sequence > last && r.Status.Split == "stable 100 / canary 0" &&
-			r.Status.Confirmed != nil && r.Status.Confirmed.Knowledge == v1alpha1.ConfirmedProven && r.Status.Confirmed.Proxies == 1
+		return r.Status.Effective != nil && r.Status.Effective.Sequence > last && r.Status.Split == "stable 100 / canary 0" &&
+			r.Status.Acknowledged != nil && r.Status.Acknowledged.Knowledge == v1alpha1.AcknowledgedProven && r.Status.Acknowledged.Proxies == 1
 	})
 	always(t, front, "200 stable")
 }

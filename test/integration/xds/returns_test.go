@@ -37,7 +37,7 @@ const (
 )
 
 // A discovery server ends in one of two ways, is away for a time, and is ready again. A proxy is back
-// when it routes to an endpoint that has changed meanwhile, which is when it has confirmed that.
+// when it routes to an endpoint that has changed meanwhile, which is when it has acknowledged that.
 func TestAProxyIsBackSoonAfterTheServerIsReady(t *testing.T) {
 	rotation.Share(t, 3)
 	t.Parallel() // it has a cluster of its own

@@ -30,7 +30,7 @@ func TestAProxyComesBackThroughAnotherAuthority(t *testing.T) {
 	front := s.sidecar(r, "front-0", former, []string{"web"})
 	late := s.sidecar(r, "front-1", former, []string{"web"})
 	release := s.release("web", 0)
-	s.confirmed(release, 0, "2/2")
+	s.acknowledged(release, 0, "2/2")
 	for _, proxy := range []*sidecar{front, late} {
 		backend.Answers(t, patience, proxy.front["web"], "200 stable")
 	}
@@ -56,15 +56,15 @@ func TestAProxyComesBackThroughAnotherAuthority(t *testing.T) {
 		t.Error("the proxy that has the new bundle has refused a certificate")
 	}
 	poll.True(t, patience, "the late one refuses the certificate", late.refuses)
-	s.confirmed(release, 100, "1/2")
+	s.acknowledged(release, 100, "1/2")
 	s.wait(release, patience, "the late one is named", func(r *v1alpha1.ABRelease) bool {
-		return len(r.Status.Confirmed.Laggards) == 1 && r.Status.Confirmed.Laggards[0].Name == s.name+"/front-1"
+		return len(r.Status.Acknowledged.OutOfSync) == 1 && r.Status.Acknowledged.OutOfSync[0].Name == s.name+"/front-1"
 	})
 	always(t, late.front["web"], "200 stable")
 
 	late.project(both)
 	backend.Answers(t, patience, late.front["web"], "200 canary")
-	s.confirmed(release, 100, "2/2")
+	s.acknowledged(release, 100, "2/2")
 }
 
 // newAuthority forces a change of authority. It waits until the namespace has both, and

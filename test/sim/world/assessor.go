@@ -186,7 +186,7 @@ func (a *assessor) name(t *target, findings []v1alpha1.Finding) {
 		if who.User != "" {
 			continue
 		}
-		who.User, who.Class = a.w.writers.of(t.name), v1alpha1.ActorForeign
+		who.User, who.Class = a.w.writers.of(t.name), v1alpha1.ActorUntrusted
 		if who.User == Executor {
 			who.Class = v1alpha1.ActorSystem
 		}

@@ -164,5 +164,5 @@ func (j *judge) actionLeaves(b *v1alpha1.Baseline, hash string) string {
 
 // blamed says of a finding that somebody deleted an object who may not.
 func blamed(f v1alpha1.Finding) bool {
-	return f.Class == v1alpha1.ClassObjectMissing && f.Actor.User != "" && f.Actor.Class == v1alpha1.ActorForeign
+	return f.Class == v1alpha1.ClassObjectMissing && f.Actor.User != "" && f.Actor.Class == v1alpha1.ActorUntrusted
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/test/sim/apiserver"

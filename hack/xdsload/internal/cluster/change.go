@@ -57,12 +57,12 @@ func (c *Cluster) divide(ctx context.Context, t world.Target) error {
 	r := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	r.Spec.ServiceName, r.Spec.Stable = name, "stable"
 	r.Spec.TrafficSplit = v1alpha1.TrafficSplit{Type: v1alpha1.TrafficSplitPercentage, Percentages: map[string]v1alpha1.Percentage{"stable": v1alpha1.Percent(100), "canary": v1alpha1.Percent(0)}}
-	force := &v1alpha1.SplitInForce{Sequence: 1, Generation: 1, ServiceName: name, Salt: "s1", Key: v1alpha1.SplitKey{Type: v1alpha1.SplitKeyPerRequest}}
+	force := &v1alpha1.EffectiveSplit{Sequence: 1, Generation: 1, ServiceName: name, Salt: "s1", Key: v1alpha1.SplitKey{Type: v1alpha1.SplitKeyPerRequest}}
 	for i, v := range []v1alpha1.VariationName{"stable", "canary"} {
 		labels := map[string]string{"of": name, "variation": string(v)}
 		selector := &v1alpha1.PodSelector{MatchLabels: map[string]v1alpha1.LabelValue{"of": v1alpha1.LabelValue(name), "variation": v1alpha1.LabelValue(v)}}
 		r.Spec.Variations = append(r.Spec.Variations, v1alpha1.Variation{Name: v, Selector: selector})
-		force.Variations = append(force.Variations, v1alpha1.VariationInForce{Name: v, Selector: selector, Weight: new(int32(0)), Reserved: new(int32(10_000 * i))}) //nolint:gosec // two
+		force.Variations = append(force.Variations, v1alpha1.EffectiveVariation{Name: v, Selector: selector, Weight: new(int32(0)), Reserved: new(int32(10_000 * i))}) //nolint:gosec // two
 		address := netip.AddrFrom4([4]byte{13, byte(c.shape.Service(t) >> 8), byte(c.shape.Service(t)), byte(i)})
 		if err := c.run(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-" + string(v), Labels: labels}}, address); err != nil {
 			return err
@@ -71,7 +71,7 @@ func (c *Cluster) divide(ctx context.Context, t world.Target) error {
 	if err := c.create(ctx, r); err != nil {
 		return err
 	}
-	r.Status.InForce = force
+	r.Status.Effective = force
 	c.releases[t] = r
 	return c.Step(ctx, t)
 }
@@ -91,12 +91,12 @@ func (c *Cluster) run(ctx context.Context, p *corev1.Pod, address netip.Addr) er
 }
 
 // Sequence of the last decision about a target.
-func (c *Cluster) Sequence(t world.Target) int64 { return c.releases[t].Status.InForce.Sequence }
+func (c *Cluster) Sequence(t world.Target) int64 { return c.releases[t].Status.Effective.Sequence }
 
 // Step gives the canary of a target another weight, as a leader does that has decided so.
 func (c *Cluster) Step(ctx context.Context, t world.Target) error {
 	r := c.releases[t]
-	force := r.Status.InForce
+	force := r.Status.Effective
 	force.Sequence++
 	canary := int32(force.Sequence % 5_000) //nolint:gosec // less than that
 	force.Variations[0].Weight, force.Variations[1].Weight = new(10_000-canary), new(canary)

@@ -37,7 +37,7 @@ const (
 	Measure Op = "measure"
 	Collect Op = "collect"
 	// Publish takes a step, and Await waits until those that are expected have
-	// confirmed it.
+	// acknowledged it.
 	Publish Op = "publish"
 	Await   Op = "await"
 )
@@ -54,7 +54,7 @@ type Command struct {
 // Answer to a command.
 type Answer struct {
 	Error string `json:",omitempty"`
-	// Took is what it took each proxy to confirm a step.
+	// Took is what it took each proxy to acknowledge a step.
 	Took  []time.Duration `json:",omitempty"`
 	Usage Usage
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-dev/plumbline/hack/xdsload/internal/wire"
 )
 
-// Confirmations of one version of a resource, as the proxies know of them.
-type Confirmations struct {
+// Acknowledgments of one version of a resource, as the proxies know of them.
+type Acknowledgments struct {
 	fleet        *Fleet
 	name, prefix string
 	expect       int
@@ -23,16 +23,16 @@ type Confirmations struct {
 	took map[int]time.Duration
 }
 
-// Watch waits from now on for so many proxies to confirm a resource, in a version that begins with
+// Watch waits from now on for so many proxies to acknowledge a resource, in a version that begins with
 // a prefix.
-func (f *Fleet) Watch(name, prefix string, expect int) *Confirmations {
-	c := &Confirmations{fleet: f, name: name, prefix: prefix, expect: expect, began: time.Now(), done: make(chan struct{}), took: map[int]time.Duration{}}
+func (f *Fleet) Watch(name, prefix string, expect int) *Acknowledgments {
+	c := &Acknowledgments{fleet: f, name: name, prefix: prefix, expect: expect, began: time.Now(), done: make(chan struct{}), took: map[int]time.Duration{}}
 	f.watched.Store(c)
 	return c
 }
 
-// Await says after what time each proxy has confirmed, when all have or ctx ends.
-func (c *Confirmations) Await(ctx context.Context) (took []time.Duration) {
+// Await says after what time each proxy has acknowledged, when all have or ctx ends.
+func (c *Acknowledgments) Await(ctx context.Context) (took []time.Duration) {
 	select {
 	case <-c.done:
 		c.fleet.watched.CompareAndSwap(c, nil)
@@ -47,7 +47,7 @@ func (c *Confirmations) Await(ctx context.Context) (took []time.Duration) {
 }
 
 // note that a proxy has answered a response.
-func (c *Confirmations) note(proxy int, r *wire.Response) {
+func (c *Acknowledgments) note(proxy int, r *wire.Response) {
 	if c == nil {
 		return
 	}

@@ -54,7 +54,7 @@ type Fleet struct {
 	// closed is there while nobody is to come back, and closes when they may.
 	closed atomic.Pointer[chan struct{}]
 	// watched is what is waited for; nil for nothing.
-	watched atomic.Pointer[Confirmations]
+	watched atomic.Pointer[Acknowledgments]
 	// failed counts streams that ended without having been cut.
 	failed atomic.Int64
 }

@@ -40,7 +40,7 @@ func TestTheBackoffIsThatOfTheBootstrap(t *testing.T) {
 	}
 }
 
-func TestAConfirmationIsThatOfTheVersion(t *testing.T) {
+func TestAAcknowledgmentIsThatOfTheVersion(t *testing.T) {
 	f := &Fleet{}
 	response := func(name, version string) *wire.Response {
 		return &wire.Response{Resources: []wire.Resource{{Name: "other", Version: "8.x"}, {Name: name, Version: version}}}
@@ -53,10 +53,10 @@ func TestAConfirmationIsThatOfTheVersion(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if took := c.Await(ctx); len(took) != 1 {
-		t.Fatalf("%d have confirmed, want 1", len(took))
+		t.Fatalf("%d have acknowledged, want 1", len(took))
 	}
 	c.note(2, response("web", "8.a"))
 	if took := c.Await(t.Context()); len(took) != 2 || f.watched.Load() != nil {
-		t.Errorf("%d have confirmed, want 2, and none is waited for", len(took))
+		t.Errorf("%d have acknowledged, want 2, and none is waited for", len(took))
 	}
 }

@@ -95,7 +95,7 @@ func begun(t *testing.T) *proxy.Proxy {
 	return p
 }
 
-func TestAClusterIsConfirmedWhenItHasEndpoints(t *testing.T) {
+func TestAClusterIsAcknowledgedWhenItHasEndpoints(t *testing.T) {
 	converse(t, begun(t),
 		exchange{"Cluster 6 c", []string{"Endpoints +c"}},
 		exchange{"Cluster 7 -a", []string{"Endpoints -a"}},

@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 )
 
-// Acks wait for proxies to confirm one resource.
+// Acks wait for proxies to acknowledge one resource.
 type Acks struct{ now atomic.Pointer[expectation] }
 
 type expectation struct {
@@ -21,17 +21,17 @@ type expectation struct {
 	expect   int
 	done     chan struct{}
 
-	mu        sync.Mutex
-	confirmed map[string]time.Duration
+	mu           sync.Mutex
+	acknowledged map[string]time.Duration
 }
 
-// Begin waits for so many proxies to confirm a resource, from now on.
+// Begin waits for so many proxies to acknowledge a resource, from now on.
 func (a *Acks) Begin(r *ads.Resource, hash string, expect int) {
-	e := &expectation{resource: r, hash: hash, expect: expect, done: make(chan struct{}), confirmed: make(map[string]time.Duration, expect), began: time.Now()}
+	e := &expectation{resource: r, hash: hash, expect: expect, done: make(chan struct{}), acknowledged: make(map[string]time.Duration, expect), began: time.Now()}
 	a.now.Store(e)
 }
 
-// Await says after what time each proxy has confirmed it, when all have or ctx ends.
+// Await says after what time each proxy has acknowledged it, when all have or ctx ends.
 func (a *Acks) Await(ctx context.Context) []time.Duration {
 	e := a.now.Load()
 	if e == nil {
@@ -45,23 +45,23 @@ func (a *Acks) Await(ctx context.Context) []time.Duration {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	took := make([]time.Duration, 0, len(e.confirmed))
-	for _, d := range e.confirmed {
+	took := make([]time.Duration, 0, len(e.acknowledged))
+	for _, d := range e.acknowledged {
 		took = append(took, d)
 	}
 	return took
 }
 
-// acked notes that a proxy has confirmed what is waited for; again is not counted.
+// acked notes that a proxy has acknowledged what is waited for; again is not counted.
 func (e *expectation) acked(proxy string) {
 	took := time.Since(e.began)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if _, before := e.confirmed[proxy]; before {
+	if _, before := e.acknowledged[proxy]; before {
 		return
 	}
-	e.confirmed[proxy] = took
-	if len(e.confirmed) == e.expect {
+	e.acknowledged[proxy] = took
+	if len(e.acknowledged) == e.expect {
 		close(e.done)
 	}
 }

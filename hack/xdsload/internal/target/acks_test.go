@@ -10,7 +10,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 )
 
-func TestAProxyThatConfirmsTwiceIsOne(t *testing.T) {
+func TestAProxyThatAcknowledgesTwiceIsOne(t *testing.T) {
 	a := &Acks{}
 	a.Begin(&ads.Resource{}, "", 3)
 	want := a.now.Load()
@@ -19,11 +19,11 @@ func TestAProxyThatConfirmsTwiceIsOne(t *testing.T) {
 		all.Go(func() { want.acked(proxy) })
 	}
 	if got := len(a.Await(t.Context())); got < 3 {
-		t.Errorf("%d have confirmed when three are awaited", got)
+		t.Errorf("%d have acknowledged when three are awaited", got)
 	}
 	all.Wait()
 	if got := len(a.Await(t.Context())); got != 4 {
-		t.Errorf("%d have confirmed, want 4", got)
+		t.Errorf("%d have acknowledged, want 4", got)
 	}
 }
 

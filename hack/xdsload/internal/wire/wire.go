@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package wire writes what an Envoy asks and reads as much of the answers as a client
-// needs that confirms them: names and versions, never a body. Ten thousand clients
+// needs that acknowledges them: names and versions, never a body. Ten thousand clients
 // have to share a processor with the server that they measure.
 package wire
 

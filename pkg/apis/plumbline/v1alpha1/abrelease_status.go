@@ -6,9 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ConditionConfirmed is True on an ABRelease when every proxy has confirmed what is in force,
+// ConditionAcknowledged is True on an ABRelease when every proxy has acknowledged what is in force,
 // and Unknown when some cannot be heard.
-const ConditionConfirmed = "Confirmed"
+const ConditionAcknowledged = "Acknowledged"
 
 // Reasons of Degraded of ABReleases, the most severe first.
 const (
@@ -61,8 +61,8 @@ type SplitKey struct {
 	Secure CookieSecurity `json:"secure,omitempty"`
 }
 
-// VariationInForce is a variation and its share, as proxies are told.
-type VariationInForce struct {
+// EffectiveVariation is a variation and its share, as proxies are told.
+type EffectiveVariation struct {
 	// name of the variation.
 	// +required
 	Name VariationName `json:"name,omitempty"`
@@ -84,9 +84,9 @@ type VariationInForce struct {
 	Reserved *int32 `json:"reserved,omitempty"`
 }
 
-// SplitInForce is all that decides where a request goes. Every replica of the
+// EffectiveSplit is all that decides where a request goes. Every replica of the
 // discovery server translates this and nothing else, so that all say the same.
-type SplitInForce struct {
+type EffectiveSplit struct {
 	// sequence grows with each change of it. Proxies never go back to a lower one.
 	// +required
 	// +kubebuilder:validation:Minimum=1
@@ -111,7 +111,7 @@ type SplitInForce struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=2
 	// +kubebuilder:validation:MaxItems=8
-	Variations []VariationInForce `json:"variations,omitempty"`
+	Variations []EffectiveVariation `json:"variations,omitempty"`
 	// key that visitors keep their variation by.
 	// +required
 	Key SplitKey `json:"key,omitzero"`
@@ -149,27 +149,27 @@ type ClampedVariation struct {
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 }
 
-// ConfirmedKnowledge is how it is known that a split is in force.
-// +kubebuilder:validation:Enum=Proven;Accepted;Unknown;NobodyRoutes;Contradicted
-type ConfirmedKnowledge string
+// AcknowledgmentState is how it is known that a split is in force.
+// +kubebuilder:validation:Enum=Proven;Accepted;Unknown;NoProxies;Contradicted
+type AcknowledgmentState string
 
 // The kinds of knowledge.
 const (
-	// ConfirmedProven: every proxy has confirmed it.
-	ConfirmedProven ConfirmedKnowledge = "Proven"
-	// ConfirmedAccepted: it was taken, and whether it is carried out cannot be asked.
-	ConfirmedAccepted ConfirmedKnowledge = "Accepted"
-	// ConfirmedUnknown: some have not confirmed it, or were not heard of.
-	ConfirmedUnknown ConfirmedKnowledge = "Unknown"
-	// ConfirmedByNobody: no proxy is there that could confirm it.
-	ConfirmedByNobody ConfirmedKnowledge = "NobodyRoutes"
-	// ConfirmedContradicted: some have another split under the same sequence, or one of a later
+	// AcknowledgedProven: every proxy has acknowledged it.
+	AcknowledgedProven AcknowledgmentState = "Proven"
+	// AcknowledgedAccepted: it was taken, and whether it is carried out cannot be asked.
+	AcknowledgedAccepted AcknowledgmentState = "Accepted"
+	// AcknowledgedUnknown: some have not acknowledged it, or were not heard of.
+	AcknowledgedUnknown AcknowledgmentState = "Unknown"
+	// AcknowledgedByNoProxy: no proxy is there that could acknowledge it.
+	AcknowledgedByNoProxy AcknowledgmentState = "NoProxies"
+	// AcknowledgedContradicted: some have another split under the same sequence, or one of a later
 	// sequence.
-	ConfirmedContradicted ConfirmedKnowledge = "Contradicted"
+	AcknowledgedContradicted AcknowledgmentState = "Contradicted"
 )
 
-// ProxyLaggard is a proxy that has not confirmed what is in force.
-type ProxyLaggard struct {
+// OutOfSyncProxy is a proxy that has not acknowledged what is in force.
+type OutOfSyncProxy struct {
 	// name of the proxy: namespace/pod.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -185,42 +185,42 @@ type ProxyLaggard struct {
 	RejectionTime *metav1.Time `json:"rejectionTime,omitempty"`
 }
 
-// SplitConfirmation says which proxies have what is in force.
-type SplitConfirmation struct {
-	// count is "confirmed/all", for people.
+// SplitAcknowledgment says which proxies have what is in force.
+type SplitAcknowledgment struct {
+	// count is "acknowledged/all", for people.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	Count string `json:"count,omitempty"`
-	// sequence is the newest one that every proxy has confirmed; absent when there is
+	// sequence is the newest one that every proxy has acknowledged; absent when there is
 	// none.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Sequence int64 `json:"sequence,omitempty"`
 	// knowledge is how that is known.
 	// +required
-	Knowledge ConfirmedKnowledge `json:"knowledge,omitempty"`
-	// proxies that have to confirm what is in force.
+	Knowledge AcknowledgmentState `json:"knowledge,omitempty"`
+	// proxies that have to acknowledge what is in force.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Proxies int32 `json:"proxies"`
-	// confirmedProxies have confirmed it.
+	// acknowledgedProxies have acknowledged it.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	ConfirmedProxies int32 `json:"confirmedProxies"`
-	// laggards have not, those that wait longest first.
+	AcknowledgedProxies int32 `json:"acknowledgedProxies"`
+	// outOfSync have not, those that wait longest first.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=10
-	Laggards []ProxyLaggard `json:"laggards,omitempty"`
-	// gone are proxies that need not confirm it: each is silent, and its pod or node is not
+	OutOfSync []OutOfSyncProxy `json:"outOfSync,omitempty"`
+	// gone are proxies that need not acknowledge it: each is silent, and its pod or node is not
 	// Ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=10
-	Gone []ProxyLaggard `json:"gone,omitempty"`
+	Gone []OutOfSyncProxy `json:"gone,omitempty"`
 	// pods of the namespace that run.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -279,7 +279,7 @@ type ObservedVariation struct {
 
 // ABReleaseStatus is what is in force, and what has become of it.
 type ABReleaseStatus struct {
-	// conditions are Ready, Confirmed, Degraded, and Reconciling or Stalled while they are
+	// conditions are Ready, Acknowledged, Degraded, and Reconciling or Stalled while they are
 	// True. The reason of Degraded is the most severe of Contradicted, SelectorsOverlap,
 	// IPv6NotSplit, NotYetRedirected and NoReadyEndpoints; its message tells all that hold.
 	// +optional
@@ -296,14 +296,14 @@ type ABReleaseStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Split string `json:"split,omitempty"`
-	// inForce is what proxies are told; it stays when the spec is made invalid.
+	// effective is what proxies are told; it stays when the spec is made invalid.
 	// +optional
-	InForce *SplitInForce `json:"inForce,omitempty"`
+	Effective *EffectiveSplit `json:"effective,omitempty"`
 	// managementStartTime is when proxies were first told of the Service, by its label or by this
 	// release. Connections that pods have kept since before go past the split.
 	// +optional
 	ManagementStartTime *metav1.Time `json:"managementStartTime,omitempty"`
-	// effectiveTime is when it was decided. The deadline of the confirmation begins then.
+	// effectiveTime is when it was decided. The deadline of the acknowledgment begins then.
 	// +optional
 	EffectiveTime *metav1.Time `json:"effectiveTime,omitempty"`
 	// wanted are the weights of the spec; those in force differ while a variation is
@@ -319,9 +319,9 @@ type ABReleaseStatus struct {
 	// +listMapKey=variation
 	// +kubebuilder:validation:MaxItems=8
 	Clamped []ClampedVariation `json:"clamped,omitempty"`
-	// confirmed says which proxies have what is in force.
+	// acknowledged says which proxies have what is in force.
 	// +optional
-	Confirmed *SplitConfirmation `json:"confirmed,omitempty"`
+	Acknowledged *SplitAcknowledgment `json:"acknowledged,omitempty"`
 	// observed is what was seen of each variation.
 	// +optional
 	// +listType=map

@@ -92,10 +92,10 @@ type ABReleaseSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="salt is immutable: another salt moves visitors; make another release"
 	Salt string `json:"salt,omitempty"`
-	// confirmation says which proxies have to confirm what is in force, and how long the
+	// acknowledgment says which proxies have to acknowledge what is in force, and how long the
 	// release waits for them. Left out, proxies of all namespaces for ten minutes, and on.
 	// +optional
-	Confirmation *Confirmation `json:"confirmation,omitempty"`
+	Acknowledgment *Acknowledgment `json:"acknowledgment,omitempty"`
 }
 
 // ABRelease divides the requests of a Service between variations of it.
@@ -104,10 +104,10 @@ type ABReleaseSpec struct {
 // +kubebuilder:resource:path=abreleases,categories=plumbline,shortName=abr
 // +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.serviceName`
 // +kubebuilder:printcolumn:name="Split",type=string,JSONPath=`.status.split`
-// +kubebuilder:printcolumn:name="Confirmed",type=string,JSONPath=`.status.confirmed.count`
+// +kubebuilder:printcolumn:name="Acknowledged",type=string,JSONPath=`.status.acknowledged.count`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="Sequence",type=integer,JSONPath=`.status.inForce.sequence`,priority=1
+// +kubebuilder:printcolumn:name="Sequence",type=integer,JSONPath=`.status.effective.sequence`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ABRelease struct {
 	metav1.TypeMeta `json:",inline"`

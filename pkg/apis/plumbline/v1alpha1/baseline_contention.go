@@ -29,8 +29,8 @@ type Place struct {
 	Aspect PlaceAspect `json:"aspect,omitempty"`
 }
 
-// FlipPlace is one place of a flip, and who changed it.
-type FlipPlace struct {
+// ReversalPlace is one place of a reversal, and who changed it.
+type ReversalPlace struct {
 	// path of the place, as in findings; absent for the object as a whole, which
 	// was deleted or created.
 	// +optional
@@ -51,9 +51,9 @@ type FlipPlace struct {
 	Class ActorClass `json:"class,omitempty"`
 }
 
-// Flip is one write that made the object drift, put it back, or took a path back
+// Reversal is one write that made the object drift, put it back, or took a path back
 // to the value that it had before somebody else changed it.
-type Flip struct {
+type Reversal struct {
 	// observedTime is when it was seen.
 	// +required
 	ObservedTime metav1.Time `json:"observedTime,omitempty,omitzero"`
@@ -62,7 +62,7 @@ type Flip struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
-	Places []FlipPlace `json:"places,omitempty"`
+	Places []ReversalPlace `json:"places,omitempty"`
 }
 
 // Contention is a fight between two writers.

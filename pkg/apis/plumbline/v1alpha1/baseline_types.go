@@ -221,7 +221,7 @@ type BaselineStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Findings []Finding `json:"findings,omitempty"`
 	// findingsTotal counts all findings, those that are left out included. A status
-	// larger than 128 KiB as JSON is cut, beginning with the places of flips and the
+	// larger than 128 KiB as JSON is cut, beginning with the places of reversals and the
 	// values of findings.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -255,12 +255,12 @@ type BaselineStatus struct {
 	// rollback leads to it and nowhere else.
 	// +optional
 	LastReady *ReadyRevision `json:"lastReady,omitempty"`
-	// flips are the last changes to and fro, oldest first: three of them at one
+	// reversals are the last changes to and fro, oldest first: three of them at one
 	// place within ten minutes are a fight.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
-	Flips []Flip `json:"flips,omitempty"`
+	Reversals []Reversal `json:"reversals,omitempty"`
 	// contention names a fight, absent when there is none.
 	// +optional
 	Contention *Contention `json:"contention,omitempty"`
@@ -292,7 +292,7 @@ type BaselineStatus struct {
 // Baseline holds, for one guarded object, what was authorized and what is observed.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:categories=plumbline,shortName=bl
+// +kubebuilder:resource:categories=plumbline
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.target.kind`
 // +kubebuilder:printcolumn:name="Object",type=string,JSONPath=`.spec.target.name`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`

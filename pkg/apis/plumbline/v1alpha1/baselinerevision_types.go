@@ -72,7 +72,7 @@ type BaselineRevisionSpec struct {
 
 // BaselineRevision is one authorized body of a guarded object; immutable.
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:categories=plumbline,shortName=blr
+// +kubebuilder:resource:categories=plumbline
 // +kubebuilder:printcolumn:name="Baseline",type=string,JSONPath=`.spec.baselineName`
 // +kubebuilder:printcolumn:name="Number",type=integer,JSONPath=`.spec.number`
 // +kubebuilder:printcolumn:name="By",type=string,JSONPath=`.spec.by`

@@ -138,7 +138,7 @@ type EnvironmentStatus struct {
 // Environment says how much a set of namespaces matters.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,categories=plumbline,shortName=env
+// +kubebuilder:resource:scope=Cluster,categories=plumbline
 // +kubebuilder:printcolumn:name="Criticality",type=string,JSONPath=`.spec.criticality`
 // +kubebuilder:printcolumn:name="Namespaces",type=integer,JSONPath=`.status.namespaces`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`

@@ -74,7 +74,7 @@ const (
 )
 
 // ActorClass says how a writer stands to the guard.
-// +kubebuilder:validation:Enum=Trusted;Expected;System;Foreign;Unknown
+// +kubebuilder:validation:Enum=Trusted;Expected;System;Untrusted;Unknown
 type ActorClass string
 
 // The actor classes.
@@ -85,8 +85,8 @@ const (
 	ActorExpected ActorClass = "Expected"
 	// ActorSystem: the garbage collector, the namespace controller, or Plumbline itself.
 	ActorSystem ActorClass = "System"
-	// ActorForeign: anybody else.
-	ActorForeign ActorClass = "Foreign"
+	// ActorUntrusted: no guard names the user.
+	ActorUntrusted ActorClass = "Untrusted"
 	// ActorUnknown: nothing names the writer well enough.
 	ActorUnknown ActorClass = "Unknown"
 )

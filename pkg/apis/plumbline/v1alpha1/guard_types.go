@@ -252,7 +252,7 @@ type GuardStatus struct {
 // SpecGuard guards objects of its own namespace.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:categories=plumbline,shortName=sg
+// +kubebuilder:resource:categories=plumbline
 // +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Objects",type=integer,JSONPath=`.status.objects`
 // +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.drifted`
@@ -307,7 +307,7 @@ type ClusterGuardSpec struct {
 // ClusterSpecGuard guards objects in many namespaces; it belongs to the platform team.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,categories=plumbline,shortName=csg
+// +kubebuilder:resource:scope=Cluster,categories=plumbline
 // +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`
 // +kubebuilder:printcolumn:name="Objects",type=integer,JSONPath=`.status.objects`
 // +kubebuilder:printcolumn:name="Drifted",type=integer,JSONPath=`.status.drifted`

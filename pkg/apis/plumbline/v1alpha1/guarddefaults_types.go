@@ -117,7 +117,7 @@ type GuardDefaultsStatus struct {
 // each Environment may have one more; of two that compete the older is in force.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=guarddefaults,scope=Cluster,categories=plumbline,shortName=gd
+// +kubebuilder:resource:path=guarddefaults,scope=Cluster,categories=plumbline
 // +kubebuilder:printcolumn:name="Environment",type=string,JSONPath=`.spec.environmentName`
 // +kubebuilder:printcolumn:name="Resync",type=string,JSONPath=`.spec.defaults.resyncPeriod`
 // +kubebuilder:printcolumn:name="Threshold",type=string,JSONPath=`.spec.driftThreshold`

@@ -7,29 +7,29 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/peers"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 )
 
 // What is told of such a step, and taken over, all 10,000 in one operation.
 func BenchmarkStepToldAndTaken(b *testing.B) {
-	x := confirmed.NewIndex()
-	all := make([]confirmed.Proxy, 10_000)
+	x := acknowledged.NewIndex()
+	all := make([]acknowledged.Proxy, 10_000)
 	for i := range all {
-		all[i] = confirmed.Proxy{UID: fmt.Sprintf("7d3c1f0e-0000-4000-8000-%012d", i), Namespace: "shop", Pod: fmt.Sprintf("front-5d9c7b6f4-%05d", i)}
+		all[i] = acknowledged.Proxy{UID: fmt.Sprintf("7d3c1f0e-0000-4000-8000-%012d", i), Namespace: "shop", Pod: fmt.Sprintf("front-5d9c7b6f4-%05d", i)}
 		x.Opened(all[i], now)
 		for r := range 5 {
 			x.Happened(all[i], acked(routeOf(fmt.Sprintf("shop/service-%02d|8080", r), 6)))
 		}
 	}
 	m := peers.NewMirror()
-	var read confirmed.Cursor
+	var read acknowledged.Cursor
 	var number uint64
 	bytes := 0
 	tell := func() {
 		for more := true; more; {
-			var changes []confirmed.Change
+			var changes []acknowledged.Change
 			changes, read, more = x.Since(read, 2000)
 			number++
 			data := (&peers.Update{Number: number, Now: now, Changes: changes, Complete: !more}).Encode()

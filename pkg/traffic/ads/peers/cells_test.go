@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/peers"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
@@ -66,7 +66,7 @@ func TestCellsAreToldOnceWhateverBreaks(t *testing.T) {
 	}
 	ending := make(chan struct{})
 	count := func() []peers.Count { return nil }
-	server := peers.NewServer(confirmed.NewIndex(), count, guard("word"), ending).Counts(c)
+	server := peers.NewServer(acknowledged.NewIndex(), count, guard("word"), ending).Counts(c)
 	address, roots := replica(t, server)
 	m, f := follow(t, address, "word", "127.0.0.1", roots)
 	c.wait(t, m, 5_000)
@@ -149,7 +149,7 @@ func FuzzQuestion(f *testing.F) {
 // Whoever is followed is told how old the watches of its follower are (M7).
 func TestAReplicaIsToldHowOldTheWatchesOfTheLeaderAre(t *testing.T) {
 	told := make(chan time.Duration, 1)
-	server := peers.NewServer(confirmed.NewIndex(), func() []peers.Count { return nil }, guard("word"), nil).Tells(func(age time.Duration) {
+	server := peers.NewServer(acknowledged.NewIndex(), func() []peers.Count { return nil }, guard("word"), nil).Tells(func(age time.Duration) {
 		select {
 		case told <- age:
 		default:

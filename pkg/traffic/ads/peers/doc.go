@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package peers has replicas of the discovery server tell each other what their
-// proxies have confirmed. A proxy is connected to one of them, and whoever decides
+// proxies have acknowledged. A proxy is connected to one of them, and whoever decides
 // about a route has to know of all.
 //
-//	confirmed.Index ──▶ Server ──gRPC, on the port of the proxies──▶ Follower ──▶ Mirror
+//	acknowledged.Index ──▶ Server ──gRPC, on the port of the proxies──▶ Follower ──▶ Mirror
 //
 // A [Server] answers whoever asks and may, with a stream of [Update]s: first
 // all that is known, then what changes, as long as nothing does one that is empty

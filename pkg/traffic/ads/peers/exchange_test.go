@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/peers"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
@@ -119,9 +119,9 @@ func followAged(t *testing.T, address, word, name string, roots *x509.CertPool, 
 func nothing() []peers.Count { return nil }
 
 func TestAReplicaHearsWhatAnotherKnows(t *testing.T) {
-	x := confirmed.NewIndex()
+	x := acknowledged.NewIndex()
 	for i := range 5000 { // more than one update can tell
-		p := confirmed.Proxy{UID: fmt.Sprint("uid-", i), Namespace: "shop"}
+		p := acknowledged.Proxy{UID: fmt.Sprint("uid-", i), Namespace: "shop"}
 		x.Opened(p, time.Now())
 		x.Happened(p, acked(routeOf("a", 6)))
 	}
@@ -141,9 +141,9 @@ func TestAReplicaHearsWhatAnotherKnows(t *testing.T) {
 	if n := len(m.Records(nil, nil)); n != 5000 || !m.Heard(time.Now()) {
 		t.Errorf("%d proxies are known", n)
 	}
-	x.Happened(confirmed.Proxy{UID: "uid-17"}, acked(routeOf("a", 7)))
+	x.Happened(acknowledged.Proxy{UID: "uid-17"}, acked(routeOf("a", 7)))
 	poll.Until(t, patience, "what is new is known", sequence("uid-17", 7))
-	x.Closed(confirmed.Proxy{UID: "uid-18"}, time.Now())
+	x.Closed(acknowledged.Proxy{UID: "uid-18"}, time.Now())
 	poll.True(t, patience, "who left is known", func() bool { return !m.Records(nil, nil)["uid-18"].Left.IsZero() })
 	poll.True(t, patience, "what is counted is known", func() bool {
 		counted, from := m.Counted("shop", "web", time.Now())
@@ -152,7 +152,7 @@ func TestAReplicaHearsWhatAnotherKnows(t *testing.T) {
 }
 
 func TestWhoMayNotAskIsToldNothing(t *testing.T) {
-	address, roots := replica(t, peers.NewServer(confirmed.NewIndex(), nothing, guard("friend"), nil))
+	address, roots := replica(t, peers.NewServer(acknowledged.NewIndex(), nothing, guard("friend"), nil))
 	tests := map[string]struct{ word, name, want string }{
 		"another token":               {"foe", "127.0.0.1", "who is that?"},
 		"the certificate of somebody": {"friend", "elsewhere.example", "certificate"},
@@ -201,7 +201,7 @@ func TestAReplicaThatTalksNonsenseIsCutOff(t *testing.T) {
 				for n := uint64(1); ; n++ {
 					u := &peers.Update{Number: n}
 					for i := range 1000 {
-						u.Changes = append(u.Changes, confirmed.Change{Proxy: confirmed.Proxy{UID: fmt.Sprint(n, "-", i)}, Connected: time.Now()})
+						u.Changes = append(u.Changes, acknowledged.Change{Proxy: acknowledged.Proxy{UID: fmt.Sprint(n, "-", i)}, Connected: time.Now()})
 					}
 					if err := s.SendMsg(u); err != nil {
 						return err
@@ -238,7 +238,7 @@ func TestAReplicaThatTalksNonsenseIsCutOff(t *testing.T) {
 
 func TestAReplicaThatEndsSaysSo(t *testing.T) {
 	ending := make(chan struct{})
-	address, roots := replica(t, peers.NewServer(confirmed.NewIndex(), nothing, guard("friend"), ending))
+	address, roots := replica(t, peers.NewServer(acknowledged.NewIndex(), nothing, guard("friend"), ending))
 	m, f := follow(t, address, "friend", "127.0.0.1", roots)
 	poll.True(t, patience, "it is heard", func() bool { return m.Heard(time.Now()) })
 	close(ending)
@@ -246,7 +246,7 @@ func TestAReplicaThatEndsSaysSo(t *testing.T) {
 }
 
 func TestNotTooManyAsk(t *testing.T) {
-	address, roots := replica(t, peers.NewServer(confirmed.NewIndex(), nothing, guard("friend"), nil))
+	address, roots := replica(t, peers.NewServer(acknowledged.NewIndex(), nothing, guard("friend"), nil))
 	for range 8 {
 		m, _ := follow(t, address, "friend", "127.0.0.1", roots)
 		poll.True(t, patience, "it is heard", func() bool { return m.Heard(time.Now()) })

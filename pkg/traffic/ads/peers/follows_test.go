@@ -12,20 +12,20 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/peers"
 )
 
 // driven is an index to which anything happens, on several streams of each proxy.
 type driven struct {
-	x       *confirmed.Index
+	x       *acknowledged.Index
 	streams map[string]int
 	at      time.Time
 }
 
 func (d *driven) step(t *rapid.T) {
 	d.at = d.at.Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "pass")) * time.Second)
-	p := confirmed.Proxy{UID: fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "proxy")), Namespace: "shop"}
+	p := acknowledged.Proxy{UID: fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "proxy")), Namespace: "shop"}
 	r := routeOf(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "route"), rapid.Uint64Range(0, 9).Draw(t, "sequence"))
 	open := d.streams[p.UID] > 0
 	switch rapid.IntRange(0, 5).Draw(t, "event") {
@@ -54,13 +54,13 @@ func (d *driven) step(t *rapid.T) {
 // the other one does; whatever the limit of an update, and by its own clock.
 func TestAMirrorFollowsItsIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := &driven{confirmed.NewIndex(), map[string]int{}, now}
+		d := &driven{acknowledged.NewIndex(), map[string]int{}, now}
 		m := peers.NewMirror()
 		offset := time.Duration(rapid.Int64Range(-1e15, 1e15).Draw(t, "offset"))
-		var read confirmed.Cursor
+		var read acknowledged.Cursor
 		var number uint64
 		tell := func() (more bool) {
-			var changes []confirmed.Change
+			var changes []acknowledged.Change
 			changes, read, more = d.x.Since(read, rapid.IntRange(1, 20).Draw(t, "limit"))
 			number++
 			sent := peers.Update{Number: number, Now: d.at, Changes: changes, Complete: !more}
@@ -79,7 +79,7 @@ func TestAMirrorFollowsItsIndex(t *testing.T) {
 			switch rapid.IntRange(0, 9).Draw(t, "then") {
 			case 0:
 				m.Begin()
-				read, number = confirmed.Cursor{}, 0
+				read, number = acknowledged.Cursor{}, 0
 			case 1, 2:
 				tell()
 			}
@@ -111,11 +111,11 @@ func TestAMirrorFollowsItsIndex(t *testing.T) {
 }
 
 // A proxy that left and came back between two looks had said nothing on its new
-// stream, and a mirror that had not seen it leave went on counting it as confirmed.
-func TestWhoComesBackBetweenTwoLooksHasConfirmedNothingYet(t *testing.T) {
-	proxy := confirmed.Proxy{UID: "0", Namespace: "shop"}
-	x, m := confirmed.NewIndex(), peers.NewMirror()
-	var read confirmed.Cursor
+// stream, and a mirror that had not seen it leave went on counting it as acknowledged.
+func TestWhoComesBackBetweenTwoLooksHasAcknowledgedNothingYet(t *testing.T) {
+	proxy := acknowledged.Proxy{UID: "0", Namespace: "shop"}
+	x, m := acknowledged.NewIndex(), peers.NewMirror()
+	var read acknowledged.Cursor
 	var number uint64
 	tell := func(at time.Time) {
 		t.Helper()
@@ -138,6 +138,6 @@ func TestWhoComesBackBetweenTwoLooksHasConfirmedNothingYet(t *testing.T) {
 		t.Errorf("what it knows (-index +mirror):\n%s", d)
 	}
 	if former := m.Records(nil, routes)["0"].Routes[0].Former; !former.Equal(left) {
-		t.Errorf("it was confirmed on a stream that ended at %v, want %v", former, left)
+		t.Errorf("it was acknowledged on a stream that ended at %v, want %v", former, left)
 	}
 }

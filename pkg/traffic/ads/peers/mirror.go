@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 )
 
@@ -30,7 +30,7 @@ const (
 type Mirror struct {
 	mu sync.Mutex
 	// known is what it told at last completely, and loading what it has begun to tell.
-	known, loading *confirmed.Index
+	known, loading *acknowledged.Index
 	number         uint64
 	heard          time.Time
 	tally          Tally
@@ -38,13 +38,13 @@ type Mirror struct {
 }
 
 // NewMirror knows nothing.
-func NewMirror() *Mirror { return &Mirror{known: confirmed.NewIndex()} }
+func NewMirror() *Mirror { return &Mirror{known: acknowledged.NewIndex()} }
 
 // Begin says that it tells everything anew.
 func (m *Mirror) Begin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.loading, m.number = confirmed.NewIndex(), 0
+	m.loading, m.number = acknowledged.NewIndex(), 0
 }
 
 // Take what it tells. After an error nothing more may be taken but after Begin.
@@ -118,15 +118,15 @@ func (m *Mirror) Heard(now time.Time) bool {
 	return !m.heard.IsZero() && now.Sub(m.heard) < Silence
 }
 
-// Records are what it has told of routes of these proxies; see [confirmed.Index.Records].
-func (m *Mirror) Records(uids, routes []string) map[string]confirmed.Record {
+// Records are what it has told of routes of these proxies; see [acknowledged.Index.Records].
+func (m *Mirror) Records(uids, routes []string) map[string]acknowledged.Record {
 	m.mu.Lock()
 	known := m.known
 	m.mu.Unlock()
 	return known.Records(uids, routes)
 }
 
-// Held are the routes that its proxies have; see [confirmed.Index.Held].
+// Held are the routes that its proxies have; see [acknowledged.Index.Held].
 func (m *Mirror) Held() map[string]bool {
 	m.mu.Lock()
 	known := m.known

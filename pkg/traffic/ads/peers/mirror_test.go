@@ -11,13 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/peers"
 )
 
 var (
 	now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	web = confirmed.Proxy{UID: "uid-0", Namespace: "shop", Pod: "web-0"}
+	web = acknowledged.Proxy{UID: "uid-0", Namespace: "shop", Pod: "web-0"}
 )
 
 func version(sequence uint64) ads.Version { return ads.Version{Sequence: sequence, Hash: "h"} }
@@ -28,16 +28,16 @@ func routeOf(name string, sequence uint64) *ads.Resource {
 
 func acked(resources ...*ads.Resource) ads.Acked { return ads.Acked{Resources: resources} }
 
-func change(uid string, routes int) confirmed.Change {
-	c := confirmed.Change{Proxy: confirmed.Proxy{UID: uid}, Connected: now}
+func change(uid string, routes int) acknowledged.Change {
+	c := acknowledged.Change{Proxy: acknowledged.Proxy{UID: uid}, Connected: now}
 	for i := range routes {
-		c.Routes = append(c.Routes, confirmed.Route{Name: fmt.Sprint("r", i), Has: version(7)})
+		c.Routes = append(c.Routes, acknowledged.Route{Name: fmt.Sprint("r", i), Has: version(7)})
 	}
 	return c
 }
 
 func TestWhatIsToldWronglyIsNotTaken(t *testing.T) {
-	many := func(n, routes int) (all []confirmed.Change) {
+	many := func(n, routes int) (all []acknowledged.Change) {
 		for i := range n {
 			all = append(all, change(fmt.Sprint(i), routes))
 		}
@@ -49,7 +49,7 @@ func TestWhatIsToldWronglyIsNotTaken(t *testing.T) {
 	}{
 		"one that is missing":      {[]peers.Update{{Number: 1, Complete: true}, {Number: 3}}, "update 3 follows 1"},
 		"the same one twice":       {[]peers.Update{{Number: 1, Complete: true}, {Number: 1}}, "update 1 follows 1"},
-		"a proxy without a uid":    {[]peers.Update{{Number: 1, Changes: many(1, 1)}, {Number: 2, Changes: []confirmed.Change{{}}}}, "without a uid"},
+		"a proxy without a uid":    {[]peers.Update{{Number: 1, Changes: many(1, 1)}, {Number: 2, Changes: []acknowledged.Change{{}}}}, "without a uid"},
 		"more proxies than can be": {[]peers.Update{{Number: 1, Changes: many(50_001, 0)}}, "more than 50000 proxies"},
 		"more routes than can be":  {[]peers.Update{{Number: 1, Changes: many(1001, 500)}}, "or 500000 routes"},
 	}
@@ -78,7 +78,7 @@ func TestWhatWasKnownCountsUntilAllIsToldAnew(t *testing.T) {
 	}
 	take := func(number uint64, complete bool, uid string, at time.Time) {
 		t.Helper()
-		if err := m.Take(&peers.Update{Number: number, Now: at, Complete: complete, Changes: []confirmed.Change{change(uid, 1)}}, at); err != nil {
+		if err := m.Take(&peers.Update{Number: number, Now: at, Complete: complete, Changes: []acknowledged.Change{change(uid, 1)}}, at); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,11 +109,11 @@ func TestWhatWasKnownCountsUntilAllIsToldAnew(t *testing.T) {
 func TestUpdatesAreReadAsTheyWereWritten(t *testing.T) {
 	u := peers.Update{Number: 3, Now: time.Unix(5, 7), Epoch: time.Unix(1, 0), Complete: true, Counts: []peers.Count{
 		{Namespace: "shop", Service: "web", Variation: "a", Completed: 3, Failed: 2, InFlight: 1, Uncounted: 4}, {},
-	}, Changes: []confirmed.Change{
-		{Proxy: web, Connected: time.Unix(1, 0), Left: time.Unix(2, 0), Routes: []confirmed.Route{
+	}, Changes: []acknowledged.Change{
+		{Proxy: web, Connected: time.Unix(1, 0), Left: time.Unix(2, 0), Routes: []acknowledged.Route{
 			{Name: "a", Has: version(7), Former: time.Unix(1, 5), About: version(8), Why: "refuses"}, {Name: "b"},
 		}},
-		{Proxy: confirmed.Proxy{UID: "x"}},
+		{Proxy: acknowledged.Proxy{UID: "x"}},
 	}}
 	var got peers.Update
 	if err := got.Decode(u.Encode()); err != nil {
@@ -125,7 +125,7 @@ func TestUpdatesAreReadAsTheyWereWritten(t *testing.T) {
 }
 
 func FuzzUpdate(f *testing.F) {
-	u := peers.Update{Number: 1, Now: now, Complete: true, Changes: []confirmed.Change{change("a", 2)}}
+	u := peers.Update{Number: 1, Now: now, Complete: true, Changes: []acknowledged.Change{change("a", 2)}}
 	f.Add(u.Encode())
 	f.Add([]byte{0x22, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Add([]byte{0x0b, 0x0c})

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 )
 
@@ -43,7 +43,7 @@ type Counter func() []Count
 
 // Server tells what one replica knows.
 type Server struct {
-	index *confirmed.Index
+	index *acknowledged.Index
 	count Counter
 	guard Guard
 	epoch time.Time
@@ -64,7 +64,7 @@ type Cells interface {
 }
 
 // NewServer tells what is in an index, and what is counted, until ending closes.
-func NewServer(index *confirmed.Index, count Counter, guard Guard, ending <-chan struct{}) *Server {
+func NewServer(index *acknowledged.Index, count Counter, guard Guard, ending <-chan struct{}) *Server {
 	return &Server{index: index, count: count, guard: guard, epoch: time.Now(), slots: make(chan struct{}, watchers), ending: ending}
 }
 
@@ -125,7 +125,7 @@ func (s *Server) tell(ctx context.Context, stream grpc.ServerStream, told signal
 	defer timer.Stop()
 	update := Update{Epoch: s.epoch}
 	var counted time.Time
-	for read := (confirmed.Cursor{}); ; {
+	for read := (acknowledged.Cursor{}); ; {
 		changed := s.index.Changed()
 		changes, next, more := s.index.Since(read, batch)
 		read = next

@@ -12,7 +12,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/confirmed"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
 )
 
 // Update is what one replica tells another at a time.
@@ -25,7 +25,7 @@ type Update struct {
 	Epoch time.Time
 	// Complete says that all that was known is told by now.
 	Complete bool
-	Changes  []confirmed.Change
+	Changes  []acknowledged.Change
 	Counts   []Count
 	// Cells are those that have closed since the update before, in ascending order.
 	Cells []Cell
@@ -147,7 +147,7 @@ func (c *Count) append(b []byte) []byte {
 	return appendNumber(b, countUncounted, c.Uncounted)
 }
 
-func appendChange(b, scratch []byte, c *confirmed.Change) (encoded, used []byte) {
+func appendChange(b, scratch []byte, c *acknowledged.Change) (encoded, used []byte) {
 	b = appendText(b, changeUID, c.UID)
 	b = appendText(b, changeNamespace, c.Namespace)
 	b = appendText(b, changePod, c.Pod)
@@ -160,7 +160,7 @@ func appendChange(b, scratch []byte, c *confirmed.Change) (encoded, used []byte)
 	return b, scratch
 }
 
-func appendRoute(b []byte, r *confirmed.Route) []byte {
+func appendRoute(b []byte, r *acknowledged.Route) []byte {
 	b = appendText(b, routeName, r.Name)
 	b = appendNumber(b, routeSequence, r.Has.Sequence)
 	b = appendText(b, routeHash, r.Has.Hash)
@@ -203,7 +203,7 @@ func (u *Update) Decode(data []byte) error {
 		case updateComplete:
 			u.Complete = f.integer != 0
 		case updateChanges:
-			u.Changes = append(u.Changes, confirmed.Change{})
+			u.Changes = append(u.Changes, acknowledged.Change{})
 			return decodeChange(&u.Changes[len(u.Changes)-1], f.bytes)
 		case updateEpoch:
 			u.Epoch = f.moment()
@@ -234,7 +234,7 @@ func (c *Cell) decode(data []byte) error {
 	})
 }
 
-func decodeChange(c *confirmed.Change, data []byte) error {
+func decodeChange(c *acknowledged.Change, data []byte) error {
 	return each(data, func(f field) (err error) {
 		switch f.number {
 		case changeUID:
@@ -248,14 +248,14 @@ func decodeChange(c *confirmed.Change, data []byte) error {
 		case changeLeft:
 			c.Left = f.moment()
 		case changeRoutes:
-			c.Routes = append(c.Routes, confirmed.Route{})
+			c.Routes = append(c.Routes, acknowledged.Route{})
 			return decodeRoute(&c.Routes[len(c.Routes)-1], f.bytes)
 		}
 		return err
 	})
 }
 
-func decodeRoute(r *confirmed.Route, data []byte) error {
+func decodeRoute(r *acknowledged.Route, data []byte) error {
 	return each(data, func(f field) (err error) {
 		switch f.number {
 		case routeName:
@@ -363,7 +363,7 @@ func (f field) shared() (string, error) {
 }
 
 // shifted is the update by the clock of who hears it.
-func (u *Update) shifted(now time.Time) []confirmed.Change {
+func (u *Update) shifted(now time.Time) []acknowledged.Change {
 	by := now.Sub(u.Now)
 	shift := func(t *time.Time) {
 		if !t.IsZero() {

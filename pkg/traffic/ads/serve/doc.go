@@ -16,7 +16,7 @@
 //	  - Requests are decoded by hand (wire.go), because each stream begins with a node
 //	    of some sixty kilobytes of which four small fields are of use. Resources were
 //	    encoded once, by whoever made them, and responses refer to these bytes.
-//	  - [Proofs] remember for all streams which versions some Envoy has confirmed.
+//	  - [Proofs] remember for all streams which versions some Envoy has acknowledged.
 //
 // State of the world is not served: a proxy that asks for it is told to ask for
 // deltas.

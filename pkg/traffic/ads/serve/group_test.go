@@ -79,14 +79,14 @@ func TestWhoWaitsForANextRevisionIsWokenByOneThatDiffers(t *testing.T) {
 func TestProofs(t *testing.T) {
 	k := ads.Key{Type: ads.Route, Name: "web"}
 	tests := map[string]struct {
-		confirmed []*ads.Resource
-		last      string
-		proven    []string
+		acknowledged []*ads.Resource
+		last         string
+		proven       []string
 	}{
 		"nothing is proven at first":                  {},
-		"the latest confirmation is the last":         {[]*ads.Resource{version("web", 0, "a"), version("web", 0, "b")}, "0.b", []string{"0.a", "0.b"}},
+		"the latest acknowledgment is the last":       {[]*ads.Resource{version("web", 0, "a"), version("web", 0, "b")}, "0.b", []string{"0.a", "0.b"}},
 		"a version that comes back is the last again": {[]*ads.Resource{version("web", 0, "a"), version("web", 0, "b"), version("web", 0, "a")}, "0.a", []string{"0.a", "0.b"}},
-		"who is behind confirms nothing newer":        {[]*ads.Resource{version("web", 2, "b"), version("web", 1, "a")}, "2.b", []string{"1.a", "2.b"}},
+		"who is behind acknowledges nothing newer":    {[]*ads.Resource{version("web", 2, "b"), version("web", 1, "a")}, "2.b", []string{"1.a", "2.b"}},
 		"only the last few are remembered":            {[]*ads.Resource{version("web", 1, "a"), version("web", 2, "b"), version("web", 3, "c"), version("web", 4, "d")}, "4.d", []string{"2.b", "3.c", "4.d"}},
 		"another name is another matter":              {[]*ads.Resource{version("cart", 1, "a")}, "", nil},
 	}
@@ -94,7 +94,7 @@ func TestProofs(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := NewProofs()
-			for _, r := range tc.confirmed {
+			for _, r := range tc.acknowledged {
 				p.Prove(r)
 			}
 			var last string

@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 )
 
-// obedient is the stream of a proxy that confirms whatever it is sent.
+// obedient is the stream of a proxy that acknowledges whatever it is sent.
 type obedient struct {
 	grpc.ServerStream
 	ctx      context.Context
@@ -91,21 +91,21 @@ func BenchmarkPages(b *testing.B) {
 		ended.Go(func() { _ = s.delta(nil, o) })
 	}
 	b.Cleanup(func() { stop(); ended.Wait() })
-	all := func() (n, confirmed int) {
+	all := func() (n, acknowledged int) {
 		q := Query{Limit: limit}
 		for more := true; more; {
 			var page []Connected
 			page, more = s.Page(b.Context(), q)
 			for i := range page {
-				confirmed += page[i].Counts[ads.Confirmed]
+				acknowledged += page[i].Counts[ads.Acknowledged]
 			}
 			n += len(page)
 			q.After = place(page[len(page)-1].Proxy)
 		}
-		return n, confirmed
+		return n, acknowledged
 	}
 	for {
-		if n, confirmed := all(); n == proxies && confirmed == proxies*services*4 {
+		if n, acknowledged := all(); n == proxies && acknowledged == proxies*services*4 {
 			break
 		}
 	}

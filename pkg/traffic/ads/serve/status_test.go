@@ -62,7 +62,7 @@ func TestResourcesAreCountedAndListedOnlyIfAskedFor(t *testing.T) {
 	p.gets()
 	of := func(k ads.Key) bool { return k.Type == ads.Cluster && k.Name != "b" }
 	page, _ := w.server.Page(t.Context(), serve.Query{Of: of})
-	if diff := cmp.Diff(map[ads.Stage]int{ads.Confirmed: 1}, page[0].Counts); diff != "" || page[0].Resources != nil || page[0].Since.IsZero() {
+	if diff := cmp.Diff(map[ads.Stage]int{ads.Acknowledged: 1}, page[0].Counts); diff != "" || page[0].Resources != nil || page[0].Since.IsZero() {
 		t.Errorf("it is %+v, counts (-want +got):\n%s", page[0], diff)
 	}
 	page, _ = w.server.Page(t.Context(), serve.Query{Of: of, Details: true})

@@ -66,7 +66,7 @@ func TestARequestIsReadAsProtobufReadsIt(t *testing.T) {
 		m.ResourceNamesUnsubscribe = names.Draw(t, "unsubscribe")
 		m.InitialResourceVersions = rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "initial")
 		m.ResponseNonce = rapid.String().Draw(t, "nonce")
-		if rapid.Bool().Draw(t, "confirmed") {
+		if rapid.Bool().Draw(t, "acknowledged") {
 			m.ErrorDetail = nil
 		}
 		if rapid.Bool().Draw(t, "later") {

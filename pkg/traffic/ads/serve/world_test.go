@@ -160,7 +160,7 @@ func (p proxy) send(r *discovery.DeltaDiscoveryRequest) {
 	}
 }
 
-// gets a response and confirms it; the result is "type name=content …, -removed".
+// gets a response and acknowledges it; the result is "type name=content …, -removed".
 func (p proxy) gets() string {
 	p.t.Helper()
 	r, err := p.stream.Recv()

@@ -78,8 +78,8 @@ type Config struct {
 	// Streams is how many one pod may have at once: 4. The last one may be dead and not
 	// yet known to be.
 	Streams int
-	// Confirmed says what a proxy has confirmed of the route of a slot; may be nil.
-	Confirmed func(podUID string, of signals.Slot) signals.Stratum
+	// Acknowledged says what a proxy has acknowledged of the route of a slot; may be nil.
+	Acknowledged func(podUID string, of signals.Slot) signals.Stratum
 }
 
 // Server takes what proxies count.
@@ -229,9 +229,9 @@ func (s *Server) take(uid string, f *flush) {
 	if f.At.IsZero() {
 		f.At = now
 	}
-	if s.config.Confirmed != nil {
+	if s.config.Acknowledged != nil {
 		for i := range f.Slots {
-			f.Slots[i].Stratum = s.config.Confirmed(uid, f.Slots[i].Slot)
+			f.Slots[i].Stratum = s.config.Acknowledged(uid, f.Slots[i].Slot)
 		}
 	}
 	s.mu.Lock()
