@@ -40,6 +40,17 @@ var abandoned = []abandonment{
 	{[]string{"condition", "sharenotexclusive", "type==", `type":`}, "the condition Degraded, or one of positive polarity",
 		regexp.MustCompile(`Condition(Clamped|ShareNotExclusive|NotYetRedirected|Contradicted|Contended|AcceptRefused|MassDrift|BreakerOpen|Frozen|SelectsNothing|SelectsEverything|Overlaps)\b|ShareNotExclusive|(condition[:=]? ?\x60?|type=="|type": ?")(Clamped|NotYetRedirected|Contradicted|Contended|AcceptRefused|MassDrift|BreakerOpen|Frozen|SelectsNothing|SelectsEverything|Overlaps)\b`)},
 	{[]string{"spec.environment"}, "spec.environmentName", regexp.MustCompile(`spec\.environment\b`)},
+	{[]string{"foreign"}, "the class Untrusted", regexp.MustCompile(`ActorForeign|class="foreign"|\(Foreign, |class: Foreign\b`)},
+	{[]string{"flip"}, "reversal", regexp.MustCompile(`FlipPlace|status\.flips|"flips"|\[\]Flip\b`)},
+	{[]string{"inforce", "in_force"}, "effective of a split, active of a guard, enforced of Deny",
+		regexp.MustCompile(`SplitInForce|VariationInForce|status\.inForce|"(Not|Older|GuardNot|PolicyNot|NotYet)?InForce"|stamp_policy_in_force`)},
+	{[]string{"laggard"}, "out of sync", regexp.MustCompile(`(?i)laggard`)},
+	{[]string{"confirm"}, "acknowledged", regexp.MustCompile(`ConditionConfirmed|ConfirmedKnowledge|status\.confirmed|spec\.confirmation|xds_(un)?confirmed`)},
+	{[]string{"nobodyroutes"}, "NoProxies", regexp.MustCompile(`NobodyRoutes`)},
+	{[]string{"details_", "records_", "record_gaps", "authority_", "withheld_clusters"}, "the metrics of admission records, of the CA and of Envoy clusters",
+		regexp.MustCompile(`plumbline_(details_|assessor_record|xds_authority_|xds_withheld_clusters)`)},
+	{[]string{"detailsdropped", "clusterswithheld", "evidenceunreadable", "authoritystale", "proxiesrefuse", "policyaway", "replicasunheard", "guardinert", "guardsunread"}, "the alert that 0008 names",
+		regexp.MustCompile(`Plumbline(DetailsDropped|ClustersWithheld|EvidenceUnreadable|ProxyAuthorityStale|ProxiesRefuse\b|StampPolicyAway|ReplicasUnheard|GuardInert|GuardsUnread)`)},
 }
 
 // foreign are names of other projects that are spelled otherwise.
