@@ -116,10 +116,10 @@ func TestAGuardComesIntoForceAndGoesOut(t *testing.T) {
 	w.wantFigure(0)
 	w.server.answer = inForceFor(1)
 	w.want("asked again too soon", w.look(500*time.Millisecond), "False NotYetEnforced")
-	w.want("after a second", w.look(500*time.Millisecond), "True Active")
+	w.want("after a second", w.look(500*time.Millisecond), "True Enforced")
 	w.wantFigure(1)
 	asked := w.server.asked
-	w.want("within the minute", w.look(59*time.Second), "True Active")
+	w.want("within the minute", w.look(59*time.Second), "True Enforced")
 	if w.server.asked != asked {
 		t.Error("a guard in force is asked about before its minute")
 	}
@@ -128,7 +128,7 @@ func TestAGuardComesIntoForceAndGoesOut(t *testing.T) {
 	w.wantFigure(0)
 	w.want("and stays away", w.look(time.Second), "False PolicyNotEnforced")
 	w.server.answer = inForceFor(1)
-	w.want("it is back", w.look(time.Minute), "True Active")
+	w.want("it is back", w.look(time.Minute), "True Enforced")
 	if diff := cmp.Diff([]string{"Normal Enforced", "Warning NotEnforced", "Normal Enforced"}, w.told.events); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
@@ -141,14 +141,14 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		edit   func(*v1alpha1.ClusterSpecGuard)
 		want   string
 	}{
-		"in force":                        {answer: inForceFor(1), want: "True Active"},
+		"in force":                        {answer: inForceFor(1), want: "True Enforced"},
 		"an older generation is in force": {answer: inForceFor(1), edit: func(g *v1alpha1.ClusterSpecGuard) { g.Generation = 2 }, want: "False NotYetEnforced"},
 		"not refused for a minute":        {after: settling, want: "False PolicyNotEnforced"},
 		"no answer":                       {answer: Answer{Err: errors.New("timeout")}, want: "Unknown NotKnown"},
 		"a kind that is not registered":   {answer: inForceFor(1), edit: withConfigMaps, want: "False KindsNotRegistered"},
 		"a kind that is not served":       {answer: inForceFor(1), edit: func(g *v1alpha1.ClusterSpecGuard) { g.Spec.Resources[0].Kind = "Widget" }, want: "False KindsNotRegistered"},
 		"suspended":                       {answer: inForceFor(1), edit: suspendedFor(time.Hour), want: "False Suspended"},
-		"a suspension that is over":       {answer: inForceFor(1), edit: suspendedFor(-time.Hour), want: "True Active"},
+		"a suspension that is over":       {answer: inForceFor(1), edit: suspendedFor(-time.Hour), want: "True Enforced"},
 		"a guard that warns":              {answer: inForceFor(1), edit: func(g *v1alpha1.ClusterSpecGuard) { g.Spec.Mode = v1alpha1.GuardModeWarn }, want: "False NotInModeDeny"},
 	}
 	for name, test := range tests {
@@ -180,11 +180,11 @@ func suspendedFor(d time.Duration) func(*v1alpha1.ClusterSpecGuard) {
 func TestAChangeIsAskedAboutAtOnce(t *testing.T) {
 	w := newEnforced(t)
 	w.server.answer = inForceFor(1)
-	w.want("the first generation", w.look(0), "True Active")
+	w.want("the first generation", w.look(0), "True Enforced")
 	w.guard.Generation = 2
 	w.want("the second", w.look(time.Millisecond), "False NotYetEnforced")
 	w.server.answer = inForceFor(2)
-	w.want("the second in force", w.look(time.Second), "True Active")
+	w.want("the second in force", w.look(time.Second), "True Enforced")
 	suspendedFor(time.Hour)(&w.guard)
 	w.guard.Generation = 3
 	w.want("suspended", w.look(time.Millisecond), "False Suspended")
@@ -192,7 +192,7 @@ func TestAChangeIsAskedAboutAtOnce(t *testing.T) {
 		t.Errorf("a suspended guard has %d series", n)
 	}
 	w.server.answer = inForceFor(3)
-	w.want("the suspension ends without a change", w.look(time.Hour), "True Active")
+	w.want("the suspension ends without a change", w.look(time.Hour), "True Enforced")
 }
 
 func TestANewAssessorKnowsWhatWasInForce(t *testing.T) {
