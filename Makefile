@@ -268,7 +268,7 @@ lifecycle: $(CLUSTER_TOOL) binaries ## Update, scale, drain, upgrade, removal wi
 
 .PHONY: bench
 bench: $(CLUSTER_TOOL) ## Benchmarks, each beside its reference.
-	go test -run '^$$' -bench . -benchmem -count 3 ./pkg/specguard/...
+	go test -run '^$$' -bench . -benchmem -count 3 ./pkg/specguard/... ./pkg/admission/...
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench WatchToStatus -benchtime 500x -count 3 -timeout 30m ./test/integration/assess
 	PLUMBLINE_BENCH_OBJECTS=10000 KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" go test -tags integration -run '^$$' -bench ColdStart -benchtime 1x -timeout 30m ./test/integration/assess
 

@@ -70,7 +70,7 @@ func TestExplain(t *testing.T) {
 // would leave it.
 func fillCluster(t *testing.T) {
 	t.Helper()
-	ready := conditions("True", "Effective")
+	ready := conditions("True", "Active")
 	store(t, "Environment", "columns", smallestEnvironment, func(e *v1alpha1.Environment) {
 		e.Status = v1alpha1.EnvironmentStatus{Conditions: conditions("False", "SelectsNothing"), ObservedGeneration: 1, Namespaces: 3}
 		e.Status.Conditions = append(e.Status.Conditions, condition(v1alpha1.ConditionStalled, "True", "SelectsNothing"))
