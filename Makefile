@@ -258,9 +258,9 @@ e2e-demo: $(CLUSTER_TOOL) ## The demo on somebody else's cluster, with a registr
 	go test -count=1 -tags e2e $(TIMEOUT) -v $(GO_TEST_FLAGS) ./test/hack/demo
 
 .PHONY: e2e-long
-e2e-long: $(CLUSTER_TOOL) binaries ## All stories on whole clusters; the demo tells its own twice on each kind of cluster (25 minutes).
+e2e-long: $(CLUSTER_TOOL) binaries ## All stories on whole clusters; the demo tells its own twice on each kind of cluster, and the README is followed by copy and paste (35 minutes).
 	PLUMBLINE_LONG=1 E2E_NAME=long go test -count=1 -tags e2e -timeout 50m -v $(GO_TEST_FLAGS) ./test/e2e/...
-	PLUMBLINE_LONG=1 go test -count=1 -tags e2e -timeout 20m -v $(GO_TEST_FLAGS) ./test/hack/demo
+	PLUMBLINE_LONG=1 go test -count=1 -tags e2e -timeout 40m -v $(GO_TEST_FLAGS) ./test/hack/demo
 
 .PHONY: lifecycle
 lifecycle: $(CLUSTER_TOOL) binaries ## Update, scale, drain, upgrade, removal with 200 writes/s offered: no call fails (15 minutes).
