@@ -116,11 +116,16 @@ func (s *step) creator() writer {
 		return w
 	}
 	if stamped {
+		if s.waitForProof(nil) {
+			return writer{}
+		}
 		records = s.dropOutweighed(records, s.obs.stamp(), nil)
 	}
-	if stamped && s.waitForProof(nil) {
-		return writer{}
-	}
+	return s.recordedCreator(records)
+}
+
+// recordedCreator names who created the object by the records of its creation.
+func (s *step) recordedCreator(records []int) writer {
 	if len(records) > 0 {
 		s.othersMayCome(records, nil, s.obs.SeenAt)
 		return s.recordWriter(records, nil)
