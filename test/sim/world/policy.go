@@ -115,6 +115,7 @@ func fixed() map[string]string {
 		"environmentName":        "a policy of another Environment ends its plans at once, as a halt does",
 		"requestedBy":            "a policy of another author ends its plans at once, as a halt does",
 		"notifications.channels": "no world has a receiver",
+		"serviceAccountName":     "the schema has the account come with the creation of a policy",
 	}
 }
 
