@@ -311,7 +311,7 @@ func TestTheOlderGuardDefaultsAreInForce(t *testing.T) {
 	}
 	first, second := makeDefaults("a"), makeDefaults("b")
 	w.guardReads(first, func() []metav1.Condition { return first.Status.Conditions }, "Ready=True Active")
-	w.guardReads(second, func() []metav1.Condition { return second.Status.Conditions }, "Stalled=True OlderInForce")
+	w.guardReads(second, func() []metav1.Condition { return second.Status.Conditions }, "Stalled=True OlderActive")
 	w.Must(admin.Delete(w.Ctx(), first))
 	w.guardReads(second, func() []metav1.Condition { return second.Status.Conditions }, "Ready=True Active")
 }
