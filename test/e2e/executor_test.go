@@ -365,7 +365,7 @@ func notifyOnly(t *testing.T) {
 		// Events of objects of the whole cluster are in the namespace default.
 		out, err := cluster.Kubectl(ctx, "get", "events.events.k8s.io", "-n", "default", "-o",
 			`jsonpath={range .items[?(@.regarding.name=="`+w.namespace+`")]}{.regarding.kind} {.reason} {.note}{"\n"}{end}`)
-		return err == nil && strings.Contains(out, "RemediationPolicy Escalated") && strings.Contains(out, "web (the policy only notifies)"), out
+		return err == nil && strings.Contains(out, "RemediationPolicy RemediationEscalated") && strings.Contains(out, "web (the policy only notifies)"), out
 	})
 	plans, err := w.plans(t.Context())
 	w.must(err)
