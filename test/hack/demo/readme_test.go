@@ -43,9 +43,13 @@ func TestTheREADMELeadsToTheFirstNamedDrift(t *testing.T) {
 	}
 	u := &stranger{T: t, s: s, folder: t.TempDir(), path: s.admin.Path}
 	repository, tag := u.redis(source)
+	named := filepath.Join(t.TempDir(), "plumbline") // a clone gets its name
+	if err := os.Symlink(source, named); err != nil {
+		t.Fatal(err)
+	}
 	screen := fenced(t, string(text), "", "git clone")
 	for _, change := range [][2]string{
-		{readmeSource, "file://" + source},
+		{readmeSource, "file://" + named},
 		{readmeRegistry, s.registry + "/plumbline"},
 		{"make release ", "make release PLAIN_HTTP=1 "},
 		{"helm install ", fmt.Sprintf("helm install --plain-http --set redis.image.repository=%s --set redis.image.tag=%s ", repository, tag)},
