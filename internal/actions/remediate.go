@@ -29,11 +29,10 @@ const (
 
 // RefuseRemediation gives the reason why b cannot or need not be put back.
 func RefuseRemediation(b *v1alpha1.Baseline) RemediationRefusalReason {
-	standing := StandingOf(b)
-	if standing != StandingRetired && !b.Guarded() {
-		return RemediationUnguarded
+	if b.Status.RetirementTime != nil { // also of an object that was made again since
+		return RemediationRetired
 	}
-	switch standing {
+	switch StandingOf(b) {
 	case StandingInSync:
 		return RemediationInSync
 	case StandingUnknown:

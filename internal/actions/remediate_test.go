@@ -16,13 +16,14 @@ func TestRefuseRemediation(t *testing.T) {
 		baseline *v1alpha1.Baseline
 		want     RemediationRefusalReason
 	}{
-		"a drifted object":                  {baselineOf(drifted(found("/spec/replicas", "alice", 0))), ""},
-		"a missing one":                     {baselineOf(missing), ""},
-		"one that is in sync":               {baselineOf(), RemediationInSync},
-		"one whose state is unknown":        {baselineOf(state(v1alpha1.StateUnknown)), RemediationUnknown},
-		"one in a state of a later version": {baselineOf(state("Wobbly")), RemediationUnknown},
-		"one that no guard selects":         {baselineOf(state(v1alpha1.StateNotGuarded)), RemediationUnguarded},
-		"a retired one":                     {baselineOf(missing, retired), RemediationRetired},
+		"a drifted object":                                   {baselineOf(drifted(found("/spec/replicas", "alice", 0))), ""},
+		"a missing one":                                      {baselineOf(missing), ""},
+		"one that is in sync":                                {baselineOf(), RemediationInSync},
+		"one whose state is unknown":                         {baselineOf(state(v1alpha1.StateUnknown)), RemediationUnknown},
+		"one in a state of a later version":                  {baselineOf(state("Wobbly")), RemediationUnknown},
+		"one that no guard selects":                          {baselineOf(state(v1alpha1.StateNotGuarded)), RemediationUnguarded},
+		"one that was made again since its Baseline retired": {baselineOf(retired, drifted(found("/spec/replicas", "alice", 0))), RemediationRetired},
+		"a retired one":                                      {baselineOf(missing, retired), RemediationRetired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := RefuseRemediation(tc.baseline); got != tc.want {
