@@ -218,11 +218,16 @@ func (m *measurement) report(packages []score.Package) error {
 	return nil
 }
 
-// judge returns an error if a score is too low or an explanation is stale.
+// judge returns an error if a score is too low or an explanation is stale. The few mutants
+// of a rotation cannot show a score; they can refute the wanted one.
 func (m *measurement) judge(packages []score.Package) error {
 	var low []score.Wanted
 	for i := range packages {
-		if !packages[i].IsEnough() {
+		isLow := !packages[i].IsEnough()
+		if m.rotation >= 0 {
+			isLow = packages[i].IsRefuted()
+		}
+		if isLow {
 			low = append(low, packages[i].Wanted)
 		}
 	}

@@ -52,6 +52,14 @@ func TestValidate_NamesTheField(t *testing.T) {
 		"a plan with a name of one letter": {func(r *evidence.Record) { r.Plan.Name = "a" }, ""},
 		"a subject without a hash":         {func(r *evidence.Record) { r.Subject.Hash = "" }, "subject.hash"},
 		"a hash in capitals":               {func(r *evidence.Record) { r.Subject.Hash = strings.ToUpper(pl1("a")) }, "subject.hash"},
+		"a subject without a version":      {func(r *evidence.Record) { r.Subject.APIVersion = "" }, "subject.apiVersion"},
+		"a subject without a kind":         {func(r *evidence.Record) { r.Subject.Kind = "" }, "subject.kind"},
+		"a subject without a name":         {func(r *evidence.Record) { r.Subject.Name = "" }, "subject.name"},
+		"a subject without a namespace":    {func(r *evidence.Record) { r.Subject.Namespace = "" }, ""},
+		"a subject of the core group":      {func(r *evidence.Record) { r.Subject.APIVersion = "v1" }, ""},
+		"a version of one letter":          {func(r *evidence.Record) { r.Subject.APIVersion = "v" }, ""},
+		"a kind with a slash":              {func(r *evidence.Record) { r.Subject.Kind = "a/b" }, "subject.kind"},
+		"a namespace with a slash":         {func(r *evidence.Record) { r.Subject.Namespace = "a/b" }, "subject.namespace"},
 		"a name with a slash":              {func(r *evidence.Record) { r.Subject.Name = "a/b" }, "subject.name"},
 		"a version with two slashes":       {func(r *evidence.Record) { r.Subject.APIVersion = "a/b/c" }, "subject.apiVersion"},
 		"a uid with a number sign":         {func(r *evidence.Record) { r.Subject.UID = "a#b" }, "subject.uid"},
@@ -205,7 +213,7 @@ func TestName_ReversesAndOrders(t *testing.T) {
 		"x/0000000000000000001.json.tmp", "x/y/0000000000000000001.json", "/0000000000000000001.json",
 		"x/000000000000000001a.json", strings.Repeat("x", 65) + "/0000000000000000001.json",
 	} {
-		if _, _, ok := evidence.ParseName(name); ok {
+		if chain, sequence, ok := evidence.ParseName(name); ok || chain != "" || sequence != 0 {
 			t.Errorf("%q was taken for a record", name)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -97,6 +99,24 @@ func (p *Package) Percent() int {
 // the sample does not tell 90 percent from 100.
 func (p *Package) IsEnough() bool {
 	return p.Of-p.Killed-p.Explained <= (p.Of*(100-p.Wanted.Percent)+99)/100
+}
+
+// significance bounds how often a package that has its wanted score fails the test of a
+// sample.
+const significance = 0.01
+
+// IsRefuted tells whether the mutants, as a random sample, refute the wanted score: a
+// package with exactly this score has so many survivors in fewer than 1 % of its samples
+// (one-sided exact binomial test). A sample that is too small to tell refutes nothing.
+func (p *Package) IsRefuted() bool {
+	survivors := p.Of - p.Killed - p.Explained
+	rate := float64(100-p.Wanted.Percent) / 100
+	tail := 0.0
+	for k := survivors; k <= p.Of; k++ {
+		ways, _ := new(big.Float).SetInt(new(big.Int).Binomial(int64(p.Of), int64(k))).Float64()
+		tail += ways * math.Pow(rate, float64(k)) * math.Pow(1-rate, float64(p.Of-k))
+	}
+	return tail < significance
 }
 
 // WriteTable writes a line for each package.

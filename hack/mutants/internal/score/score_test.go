@@ -77,6 +77,31 @@ func TestAScoreIsRoundedDown(t *testing.T) {
 	}
 }
 
+func TestASampleRefutesAScoreOnlyIfChanceDoesNotExplainIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		wanted, survivors, of int
+		refuted               bool
+	}{
+		"no survivor":                        {95, 0, 8, false},
+		"no mutant":                          {95, 0, 0, false},
+		"two of four, which 1 of 19 has":     {90, 2, 4, false},
+		"three of four, which 1 of 270 has":  {90, 3, 4, true},
+		"three of eight, which 1 of 26 has":  {90, 3, 8, false},
+		"four of eight, which 1 of 200 has":  {90, 4, 8, true},
+		"two of eight, which 1 of 17 has":    {95, 2, 8, false},
+		"three of eight, which 1 of 172 has": {95, 3, 8, true},
+		"one, where all are wanted":          {100, 1, 8, true},
+		"all, where none is wanted":          {0, 8, 8, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := score.Package{Wanted: score.Wanted{Percent: tc.wanted}, Killed: tc.of - tc.survivors, Of: tc.of}
+			if p.IsRefuted() != tc.refuted {
+				t.Errorf("refuted: %t", p.IsRefuted())
+			}
+		})
+	}
+}
+
 func TestTheTableIsOneForAPageOfTheDocumentation(t *testing.T) {
 	var out bytes.Buffer
 	err := score.WriteTable(&out, []score.Package{{Wanted: score.Wanted{Package: "pkg/a", Percent: 95}, Killed: 9, Explained: 1, Of: 12}})
