@@ -30,6 +30,7 @@ type leader struct {
 	window      *discovery.Window
 	routers     *discovery.Routers
 	times       abrelease.Times
+	rollouts    bool
 }
 
 func newLeader(config *rest.Config, opts *options.XDS, registry prometheus.Registerer, log logr.Logger) (*leader, error) {
@@ -46,7 +47,7 @@ func newLeader(config *rest.Config, opts *options.XDS, registry prometheus.Regis
 			Config: config, Lease: opts.LeaseName, Namespace: opts.Namespace, LeaderElect: true,
 			Time: servertime.New(clock.RealClock{}), Log: log,
 		},
-		authorities: authorities, sequences: sequences,
+		authorities: authorities, sequences: sequences, rollouts: opts.Rollouts,
 	}, nil
 }
 
@@ -62,7 +63,7 @@ func (l *leader) lead(mgr manager.Manager, _ *rest.Config) error {
 		return fmt.Errorf("following the other replicas: %w", err)
 	}
 	err := abrelease.Add(mgr, abrelease.Setup{
-		Window: l.window, Routers: l.routers, Reporters: l.routers, Metrics: l.sequences, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log, Times: l.times,
+		Window: l.window, Routers: l.routers, Reporters: l.routers, Metrics: l.sequences, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log, Times: l.times, Rollouts: l.rollouts,
 	})
 	return errors.Join(err, authority.Add(mgr, l.part.Namespace, l.authorities))
 }

@@ -46,6 +46,9 @@ type XDS struct {
 	// AdminAddress is where proxies are shown, host:port with a loopback address; empty
 	// switches it off. The port asks for no password.
 	AdminAddress string
+	// Rollouts has the leader carry out the rollouts of ABReleases. It needs rights to read strategies and
+	// workloads.
+	Rollouts bool
 	// Faces say where proxies listen.
 	Faces Faces
 }
@@ -64,6 +67,7 @@ func (x *XDS) AddFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&x.CertificateSettle, "certificate-settle", 5*time.Minute, "how long a new authority is published before the serving certificate relies on it; a changed ConfigMap takes up to two minutes to reach pods")
 	fs.StringVar(&x.DeploymentName, "deployment-name", "plumbline-xds", "the discovery server's own Deployment; owns a Secret that had to be made again")
 	fs.BoolVar(&x.VerifyProxyAddress, "verify-proxy-address", true, "take a proxy's token from an address of its pod alone; false where the network translates the addresses of pods")
+	fs.BoolVar(&x.Rollouts, "rollouts", false, "carry out the rollouts of ABReleases; it needs rights to read RolloutStrategies and workloads")
 	x.Faces.AddFlags(fs)
 	fs.StringVar(&x.PodName, "pod-name", "", "name of the own pod; needed with --peer-token-file")
 	fs.StringVar(&x.PeerTokenFile, "peer-token-file", "", "file with the token of audience plumbline-xds-peers that is shown to other replicas; empty: this one is alone")

@@ -88,6 +88,9 @@ func relocates(before, next Shares) bool {
 			continue
 		}
 		at := slices.IndexFunc(next, func(s Share) bool { return s.Variation == share.Variation })
+		if at == 0 && share.Weight == Total && next[0].Weight == Total {
+			continue // it has all visitors, before and after
+		}
 		if at == 0 || at > 0 && starts[at] != was[i] {
 			return true
 		}

@@ -109,8 +109,12 @@ type Arm struct {
 }
 
 // Endpoints counts those of one variation: the ones that are ready to take requests, and all. Who
-// counts them does not depend on who routes the requests.
-type Endpoints struct{ Ready, Targets int }
+// counts them does not depend on who routes the requests. Revisions are the labels by which controllers
+// tell the pods of one revision of a workload from those of another, in order.
+type Endpoints struct {
+	Ready, Targets int
+	Revisions      []string
+}
 
 // Outcomes of requests that a split sent to a variation. Requests that were sent
 // there by force are not among them.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/plumbline-dev/plumbline/internal/discovery"
+	"github.com/plumbline-dev/plumbline/internal/revisions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -37,6 +38,8 @@ type Setup struct {
 	Times Times
 	// Metrics tell how full the ledger is; may be nil.
 	Metrics *Metrics
+	// Rollouts has the controller carry out spec.rollout.
+	Rollouts bool
 }
 
 // Add has a manager decide about releases while it leads, and from when the kind is
@@ -46,6 +49,9 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 	r := &Reconciler{
 		Client: mgr.GetClient(), Endpoints: setup.Window, Mesh: setup.Window, Routers: setup.Routers, Sequences: ledger,
 		Recorder: mgr.GetEventRecorder(recorder), Clock: setup.Clock, Log: setup.Log.WithName("abrelease"), Times: setup.Times,
+	}
+	if setup.Rollouts {
+		r.Revisions = &revisions.Reader{Live: mgr.GetAPIReader()}
 	}
 	sweeper := &Sweeper{
 		Ledger: ledger, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Services: setup.Window, Reporters: setup.Reporters,

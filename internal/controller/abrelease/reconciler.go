@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
 // How soon a release is looked at again.
@@ -78,6 +79,8 @@ type Reconciler struct {
 	Mesh      Mesh
 	Routers   Routers
 	Sequences Sequences
+	// Revisions is nil where the installation carries out no rollouts.
+	Revisions Revisions
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
 	Log       logr.Logger
@@ -103,6 +106,8 @@ type subject struct {
 	// mesh is what would become of the Service.
 	mesh     ir.Mesh
 	decision release.Decision
+	// rollout is nil for a release without stages, and for one of which no split is in force.
+	rollout *rollout.Decision
 	// seen is nil when nobody was asked, or nobody knew.
 	seen *traffic.Observation
 	// degraded is what the status tells as Degraded.
@@ -119,7 +124,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.written.forget(request.NamespacedName)
 		return reconcile.Result{}, errors.Join(s.router.Remove(ctx), r.Sequences.Settle(ctx, request.NamespacedName))
 	}
-	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.raise, r.write} {
+	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.roll, r.raise, r.write} {
 		if err := step(ctx, s); err != nil {
 			return later(err)
 		}
@@ -146,6 +151,7 @@ func (r *Reconciler) readSpec(_ context.Context, s *subject) error {
 		s.invalid = err
 		return nil //nolint:nilerr // the status says it
 	}
+	terms = s.shiftTerms(terms)
 	s.facts.Terms = &terms
 	if split, is := s.facts.Prospect(); is {
 		if s.invalid = s.router.Validate(split); s.invalid != nil {
@@ -262,8 +268,10 @@ func (s *subject) again() time.Duration {
 	default:
 		wait = s.times.Acknowledged
 	}
-	if at := s.decision.Again; !at.IsZero() {
-		wait = min(wait, max(at.Sub(s.now), time.Millisecond))
+	for _, at := range []time.Time{s.decision.Again, s.rolloutAgain()} {
+		if !at.IsZero() {
+			wait = min(wait, max(at.Sub(s.now), time.Millisecond))
+		}
 	}
 	return wait
 }

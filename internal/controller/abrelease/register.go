@@ -31,15 +31,17 @@ const workers = 8
 
 // Register adds the controller to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager, watcher Watcher) error {
-	err := ctrl.NewControllerManagedBy(mgr).
+	releases := ctrl.NewControllerManagedBy(mgr).
 		Named("abrelease").
 		For(&v1alpha1.ABRelease{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		// The release that goes makes room for the next one of its Service.
 		Watches(&v1alpha1.ABRelease{}, handler.Funcs{DeleteFunc: r.wakeRivals}).
 		WatchesRawSource(sights(watcher)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(r)
-	if err != nil {
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+	if r.Revisions != nil {
+		releases = releases.Watches(&v1alpha1.RolloutStrategy{}, handler.EnqueueRequestsFromMapFunc(r.findNaming))
+	}
+	if err := releases.Complete(r); err != nil {
 		return fmt.Errorf("registering the controller of releases: %w", err)
 	}
 	return nil
@@ -61,4 +63,19 @@ func (r *Reconciler) wakeRivals(ctx context.Context, e event.DeleteEvent, queue 
 			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
 		}
 	}
+}
+
+// findNaming finds the releases that name a strategy.
+func (r *Reconciler) findNaming(ctx context.Context, strategy client.Object) (requests []reconcile.Request) {
+	var all v1alpha1.ABReleaseList
+	if err := r.Client.List(ctx, &all); err != nil {
+		r.Log.Error(err, "listing releases")
+		return nil
+	}
+	for i := range all.Items {
+		if in := all.Items[i].Spec.Rollout; in != nil && in.StrategyName == strategy.GetName() {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
+		}
+	}
+	return requests
 }

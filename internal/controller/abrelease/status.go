@@ -43,6 +43,7 @@ func (r *Reconciler) write(ctx context.Context, s *subject) error {
 	s.decision.After.Write(status)
 	s.writeSince(status)
 	s.writeSeen(status)
+	s.writeRollout(status)
 	s.writeConditions(status)
 	if !r.worth(s, was) {
 		return nil
@@ -87,6 +88,9 @@ func uncounted(status *v1alpha1.ABReleaseStatus) {
 	if c := status.Acknowledged; c != nil { // pods come and go
 		c.Pods, c.ProxiedPods, c.RoutingPods = 0, 0, 0
 	}
+	if in := status.Rollout; in != nil && in.Waiting != nil {
+		in.Waiting.Message = ""
+	}
 	if told := toldReasons(status); slices.Contains(told, v1alpha1.ReasonContradicted) {
 		meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded).Message = strings.Join(told, " ")
 	}
@@ -95,6 +99,7 @@ func uncounted(status *v1alpha1.ABReleaseStatus) {
 func (s *subject) writeConditions(status *v1alpha1.ABReleaseStatus) {
 	set := condition.Set{Conditions: &status.Conditions, Generation: s.release.Generation, Now: s.now}
 	s.writeReady(set)
+	s.writeProgressing(set)
 	if s.decision.After == nil {
 		for _, kind := range []string{v1alpha1.ConditionAcknowledged, v1alpha1.ConditionDegraded} {
 			set.Put(kind, metav1.ConditionUnknown, "NotEffective", "no split is in force")

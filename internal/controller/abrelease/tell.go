@@ -27,6 +27,7 @@ func (r *Reconciler) tell(s *subject, was *v1alpha1.ABReleaseStatus) {
 	for _, e := range s.decision.Events {
 		r.event(s, e.Warning, string(e.Reason), e.Message)
 	}
+	r.tellRollout(s)
 	is := &s.release.Status
 	for _, c := range []struct {
 		kind    string

@@ -3,7 +3,9 @@
 package ir
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -31,9 +33,28 @@ func CountEndpoints(svc *corev1.Service, split traffic.Split, pods []Pod, quaran
 		}
 	}
 	if len(declared.Ports) == 0 {
-		return all.Endpoints()
+		declared = all
 	}
-	return declared.Endpoints()
+	counts := declared.Endpoints()
+	for variation, n := range counts {
+		n.Revisions = revisionsOf(members[variation])
+		counts[variation] = n
+	}
+	return counts
+}
+
+// revisionsOf lists the revision labels of pods, each once and in order.
+func revisionsOf(pods []Pod) (labels []string) {
+	for i := range pods {
+		if pods[i].Terminating {
+			continue
+		}
+		if label := cmp.Or(pods[i].Labels["pod-template-hash"], pods[i].Labels["controller-revision-hash"]); label != "" {
+			labels = append(labels, label)
+		}
+	}
+	slices.Sort(labels)
+	return slices.Compact(labels)
 }
 
 // NoService is the problem of a split whose Service is not there.

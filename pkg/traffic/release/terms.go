@@ -23,8 +23,8 @@ const basisPoints = traffic.Total / 100
 // percentage is a number with at most two decimals, as the schema has it.
 var percentage = regexp.MustCompile(`^([0-9]{1,3})(?:[.]([0-9]{1,2}))?$`)
 
-// weightOf returns a percentage as a weight; false for a text that is none.
-func weightOf(percent v1alpha1.Percentage) (traffic.Weight, bool) {
+// WeightOf returns a percentage as a weight; false for a text that is none.
+func WeightOf(percent v1alpha1.Percentage) (traffic.Weight, bool) {
 	parts := percentage.FindStringSubmatch(percent.String())
 	if parts == nil {
 		return 0, false
@@ -105,7 +105,7 @@ func TermsOf(r *v1alpha1.ABRelease) (Terms, error) {
 		if !given {
 			return terms, fmt.Errorf("spec.trafficSplit.percentages: %s has none: give it one, if need be 0", v.Name)
 		}
-		weight, valid := weightOf(percent)
+		weight, valid := WeightOf(percent)
 		if !valid {
 			return terms, fmt.Errorf("spec.trafficSplit.percentages: %q of %s is no number with at most two decimals", percent.String(), v.Name)
 		}
@@ -119,6 +119,20 @@ func TermsOf(r *v1alpha1.ABRelease) (Terms, error) {
 		return terms, errors.New("spec.trafficSplit.percentages: one is given to what is no variation: take it out")
 	}
 	return terms, terms.check()
+}
+
+// Shift returns the terms with an active variation, which comes first, and the weight of the other one.
+// It is for terms of two variations; other terms, and those without the active variation, stay as they are.
+func (t Terms) Shift(active string, weight traffic.Weight) Terms {
+	at := slices.IndexFunc(t.Wishes, func(w traffic.Wish) bool { return w.Variation == active })
+	if len(t.Wishes) != 2 || at < 0 {
+		return t
+	}
+	other := 1 - at
+	t.Wishes = []traffic.Wish{{Variation: active, Weight: traffic.Total - weight}, t.Wishes[other]}
+	t.Wishes[1].Weight = weight
+	t.Split.Variations = []traffic.Variation{t.Split.Variations[at], t.Split.Variations[other]}
+	return t
 }
 
 // check demands of the terms what every router does of a split.

@@ -10,6 +10,9 @@ import (
 // and Unknown when some cannot be heard.
 const ConditionAcknowledged = "Acknowledged"
 
+// ConditionProgressing is True on an ABRelease while a run is under way; its reason is what the run waits for.
+const ConditionProgressing = "Progressing"
+
 // Reasons of Degraded of ABReleases, the most severe first.
 const (
 	// ReasonContradicted: requests are seen where none may be, or none where many must be, or
@@ -296,6 +299,13 @@ type ABReleaseStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Split string `json:"split,omitempty"`
+	// activeVariation gets the requests when no run is on: the stable variation until a run was
+	// promoted. It is set with spec.rollout.
+	// +optional
+	ActiveVariation VariationName `json:"activeVariation,omitempty"`
+	// rollout is what has become of the runs of the release.
+	// +optional
+	Rollout *RolloutStatus `json:"rollout,omitempty"`
 	// effective is what proxies are told; it stays when the spec is made invalid.
 	// +optional
 	Effective *EffectiveSplit `json:"effective,omitempty"`

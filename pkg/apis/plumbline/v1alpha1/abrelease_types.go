@@ -62,6 +62,10 @@ type Variation struct {
 // +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.reserved) || !(v.name in self.trafficSplit.percentages) || double(string(self.trafficSplit.percentages[v.name])) <= double(v.reserved))",message="a variation gets more percent than are reserved for it: reserve more",fieldPath=".variations"
 // +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.workload) || self.variations.filter(w, has(w.workload) && w.workload.kind == v.workload.kind && w.workload.name == v.workload.name).size() == 1)",message="two variations have the same workload",fieldPath=".variations"
 // +kubebuilder:validation:XValidation:rule="has(self.salt) == has(oldSelf.salt)",message="salt is set when the release is made, and immutable: another salt moves visitors",fieldPath=".salt"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || size(self.variations) == 2",message="a rollout goes from one variation to another: give two",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || self.variations.all(v, has(v.workload))",message="a rollout knows the revision of a variation by its workload: name one",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !(self.stable in self.trafficSplit.percentages) || double(string(self.trafficSplit.percentages[self.stable])) == 100.0",message="with a rollout the stable variation has 100 percent, and the stages give the other variation its part",fieldPath=".trafficSplit.percentages"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || self.trafficSplit.type != 'Header'",message="a rollout divides requests by percentages: use type Percentage or Sticky",fieldPath=".trafficSplit.type"
 type ABReleaseSpec struct {
 	// serviceName is the Service whose requests are divided, in the namespace of the release.
 	// +required
@@ -96,6 +100,10 @@ type ABReleaseSpec struct {
 	// release waits for them. Left out, proxies of all namespaces for ten minutes, and on.
 	// +optional
 	Acknowledgment *Acknowledgment `json:"acknowledgment,omitempty"`
+	// rollout has each new revision of the inactive variation prove itself in stages. Left out, the
+	// percentages of trafficSplit are what proxies are told.
+	// +optional
+	Rollout *Rollout `json:"rollout,omitempty"`
 }
 
 // ABRelease divides the requests of a Service between variations of it.
@@ -104,6 +112,9 @@ type ABReleaseSpec struct {
 // +kubebuilder:resource:path=abreleases,categories=plumbline,shortName=abr
 // +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.serviceName`
 // +kubebuilder:printcolumn:name="Split",type=string,JSONPath=`.status.split`
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.rollout.run.state`
+// +kubebuilder:printcolumn:name="Stage",type=integer,JSONPath=`.status.rollout.stage`
+// +kubebuilder:printcolumn:name="Waiting-For",type=string,JSONPath=`.status.rollout.waiting.reason`
 // +kubebuilder:printcolumn:name="Acknowledged",type=string,JSONPath=`.status.acknowledged.count`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`

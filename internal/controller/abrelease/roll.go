@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abrelease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-dev/plumbline/internal/condition"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
+)
+
+// Revisions reads which revision a workload has.
+type Revisions interface {
+	// Read returns the zero Arm if the workload is not there. The labels are those that the revisions of
+	// its pods have.
+	Read(ctx context.Context, workload traffic.Workload, labels []string) (rollout.Arm, error)
+}
+
+// errNoDelivery says that the installation carries out no rollouts.
+var errNoDelivery = errors.New("spec.rollout: rollouts are not enabled here: set delivery.enabled in the values of the chart")
+
+// shiftTerms has the split follow the stage that the rollout is in.
+func (s *subject) shiftTerms(terms release.Terms) release.Terms {
+	if s.release.Spec.Rollout == nil {
+		return terms
+	}
+	state := rollout.StateOf(&s.release.Status)
+	active := state.Active
+	if active == "" {
+		active = string(s.release.Spec.Stable)
+	}
+	return terms.Shift(active, state.Weight())
+}
+
+// roll decides how far the rollout is. If the weight of the canary changes, it decides about the split
+// once more.
+func (r *Reconciler) roll(ctx context.Context, s *subject) error {
+	if s.release.Spec.Rollout == nil || s.rival != nil || s.decision.After == nil {
+		return nil
+	}
+	decision := rollout.Decide(r.rolloutFacts(ctx, s))
+	s.rollout = &decision
+	if s.facts.Terms == nil {
+		return nil // the split stays as it was
+	}
+	terms := s.facts.Terms.Shift(decision.After.Active, decision.Weight)
+	if sameWishes(terms.Wishes, s.facts.Terms.Wishes) {
+		return nil
+	}
+	s.facts.Terms, s.seen = &terms, nil
+	return r.decide(ctx, s)
+}
+
+func sameWishes(a, b []traffic.Wish) bool {
+	for i := range a {
+		if a[i].Variation != b[i].Variation || a[i].Weight != b[i].Weight {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Reconciler) rolloutFacts(ctx context.Context, s *subject) rollout.Facts {
+	in := s.release.Spec.Rollout
+	f := rollout.Facts{
+		Stable: string(s.release.Spec.Stable), Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled,
+		Before: rollout.StateOf(&s.release.Status), Arms: map[string]rollout.Arm{}, Now: s.now, Standing: s.rolloutStanding(),
+	}
+	for i := range s.decision.After.Split.Variations[:2] {
+		f.Variations[i] = s.decision.After.Split.Variations[i].Name
+	}
+	var err error
+	if f.Plan, err = r.plan(ctx, s); err != nil {
+		f.Problem = err.Error()
+	}
+	if s.invalid != nil {
+		f.Plan, f.Problem = nil, s.invalid.Error()
+	}
+	if r.Revisions == nil || s.endpoints == nil {
+		return f
+	}
+	for _, v := range s.decision.After.Split.Variations {
+		if v.Workload == nil {
+			continue
+		}
+		arm, err := r.Revisions.Read(ctx, *v.Workload, s.endpoints[v.Name].Revisions)
+		if err != nil { // nothing moves forward, and what is in force goes on
+			r.Log.Info("the revision of a variation is not known; it is read again", "release", s.release.Namespace+"/"+s.release.Name, "variation", v.Name, "error", err.Error())
+			continue
+		}
+		arm.Ready = s.endpoints[v.Name].Ready
+		f.Arms[v.Name] = arm
+	}
+	return f
+}
+
+// plan is what the release asks for.
+func (r *Reconciler) plan(ctx context.Context, s *subject) (*rollout.Plan, error) {
+	if r.Revisions == nil {
+		return nil, errNoDelivery
+	}
+	var named *v1alpha1.RolloutStrategySpec
+	if name := s.release.Spec.Rollout.StrategyName; name != "" {
+		strategy := &v1alpha1.RolloutStrategy{}
+		switch err := r.Client.Get(ctx, types.NamespacedName{Name: name}, strategy); {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, fmt.Errorf("reading RolloutStrategy %s: %w", name, err)
+		default:
+			named = &strategy.Spec
+		}
+	}
+	return rollout.PlanOf(s.release, named)
+}
+
+// rolloutStanding is what has become of the split that is in force.
+func (s *subject) rolloutStanding() rollout.Standing {
+	wanted := s.decision.After.Wanted
+	standing := rollout.Standing{Weight: wanted[1].Weight}
+	state := rollout.StateOf(&s.release.Status)
+	if state.Active != "" && wanted.Stable() != state.Active {
+		standing.Weight = -1 // the roles have just changed
+	}
+	switch s.standing() {
+	case release.Acknowledged, release.Proceeded:
+		standing.Acknowledged = true
+	case release.Acknowledging, release.Overdue, release.Unobserved, release.Unrouted, release.NotYetRedirected:
+	}
+	return standing
+}
+
+// rolloutAgain is when time alone moves the rollout; zero if it does not.
+func (s *subject) rolloutAgain() time.Time {
+	if s.rollout == nil {
+		return time.Time{}
+	}
+	return s.rollout.Again
+}
+
+// writeRollout stores how far the rollout is.
+func (s *subject) writeRollout(status *v1alpha1.ABReleaseStatus) {
+	switch {
+	case s.release.Spec.Rollout == nil:
+		status.ActiveVariation, status.Rollout = "", nil
+	case s.rollout != nil:
+		s.rollout.After.Write(status)
+	}
+}
+
+// writeProgressing says whether a run is under way. Ready says something else: that proxies have what is
+// in force, so that a tool which waits for Ready does not wait for an approval.
+func (s *subject) writeProgressing(set condition.Set) {
+	if s.release.Spec.Rollout == nil {
+		if meta.FindStatusCondition(*set.Conditions, v1alpha1.ConditionProgressing) != nil {
+			set.Put(v1alpha1.ConditionProgressing, metav1.ConditionFalse, "NoRollout", "the release has no spec.rollout")
+		}
+		return
+	}
+	if s.rollout == nil || s.rollout.After.Run == nil {
+		set.Put(v1alpha1.ConditionProgressing, metav1.ConditionFalse, "NoRun", s.noRunText())
+		return
+	}
+	after := &s.rollout.After
+	status, reason, message := metav1.ConditionTrue, string(after.Run.State), fmt.Sprintf("run %d", after.Run.Number)
+	if after.Run.State.Ended() {
+		status, message = metav1.ConditionFalse, fmt.Sprintf("run %d: %s", after.Run.Number, after.Run.EndMessage)
+	} else if w := after.Waiting; w != nil {
+		reason, message = string(w.Reason), fmt.Sprintf("run %d waits for %s", after.Run.Number, w.Reason)
+	}
+	set.Put(v1alpha1.ConditionProgressing, status, reason, message)
+}
+
+func (s *subject) noRunText() string {
+	if s.rollout != nil && s.rollout.Problem != "" {
+		return s.rollout.Problem
+	}
+	return "no variation has a revision to roll out"
+}
+
+// tellRollout makes Events, and lines of the log, of what has become of the run.
+func (r *Reconciler) tellRollout(s *subject) {
+	if s.rollout == nil {
+		return
+	}
+	for _, e := range s.rollout.Events {
+		r.event(s, e.Warning, eventReasons[e.Name], e.Message)
+		r.Log.Info(string(e.Name), "event", string(e.Name), "namespace", s.release.Namespace, "release", s.release.Name, "run", e.Run, "number", e.Number, "message", e.Message)
+	}
+}
+
+// eventReasons are the reasons of Events, which are words without dots.
+var eventReasons = map[rollout.EventName]string{
+	rollout.RunCreated: "RunCreated", rollout.RunStarted: "RunStarted", rollout.StageAdvanced: "StageAdvanced", rollout.RunPromoted: "RunPromoted",
+	rollout.RunRolledBack: "RunRolledBack", rollout.StageStarted: "StageStarted", rollout.StagePassed: "StagePassed", rollout.StageHasFailed: "StageFailed",
+	rollout.MeasurementVoided: "MeasurementVoided", rollout.WaitOverdue: "WaitOverdue", rollout.VerbAnswered: "VerbAnswered",
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// RolloutStart says what a new run waits for.
+// +kubebuilder:validation:Enum=Automatic;Manual
+type RolloutStart string
+
+// The ways to start.
+const (
+	// RolloutStartAutomatic starts a run when the canary has a new revision.
+	RolloutStartAutomatic RolloutStart = "Automatic"
+	// RolloutStartManual waits for the verb Start.
+	RolloutStartManual RolloutStart = "Manual"
+)
+
+// UndecidedPolicy says what follows when the data of a stage decides nothing for too long.
+// +kubebuilder:validation:Enum=Hold;Promote;Rollback
+type UndecidedPolicy string
+
+// The policies.
+const (
+	// UndecidedHold holds the percentage until a person decides.
+	UndecidedHold UndecidedPolicy = "Hold"
+	// UndecidedPromote goes on as if the stage had passed.
+	UndecidedPromote UndecidedPolicy = "Promote"
+	// UndecidedRollback rolls the run back.
+	UndecidedRollback UndecidedPolicy = "Rollback"
+)
+
+// RolloutVerb is what a person asks of a run.
+// +kubebuilder:validation:Enum=Start;Advance;Approve;Skip;Promote;Rollback;Retry
+type RolloutVerb string
+
+// RolloutControl is a request of a person. It names run and stage, so a copy of it does nothing later.
+//
+// +kubebuilder:validation:XValidation:rule="(self.verb == 'Promote') == has(self.variation)",message="the verb Promote, and no other, names a variation",fieldPath=".variation"
+type RolloutControl struct {
+	// verb that is asked for.
+	// +required
+	Verb RolloutVerb `json:"verb,omitempty"`
+	// run that the request is about.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Run int64 `json:"run,omitempty"`
+	// stage that the request is about: of Advance the stage to go on to, of the other verbs the
+	// stage under way. Left out, it is the next stage of Advance, and the stage under way.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	Stage int32 `json:"stage,omitempty"`
+	// variation that is to get all requests, of Promote.
+	// +optional
+	Variation VariationName `json:"variation,omitempty"`
+	// requestedBy must be the authenticated user who sets it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	RequestedBy string `json:"requestedBy,omitempty"`
+	// reason is for people.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+}
+
+// RolloutDeadlines bound what a run waits for.
+type RolloutDeadlines struct {
+	// deployment is for the pods of the canary to be ready; the run is rolled back when it is
+	// over. It bounds the wait for capacity as well, of which people are told.
+	// +optional
+	// +default="10m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('10s') && duration(self) <= duration('168h')",message="a duration such as 10m, from 10s to 168h"
+	Deployment *metav1.Duration `json:"deployment,omitempty"`
+	// approval is for a person to start, to approve, or to go on; the run is rolled back when
+	// it is over.
+	// +optional
+	// +default="168h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('10s') && duration(self) <= duration('8760h')",message="a duration such as 24h, from 10s to 8760h"
+	Approval *metav1.Duration `json:"approval,omitempty"`
+	// extension is how long a stage is measured beyond its duration while the data decides
+	// nothing; then onUndecided applies.
+	// +optional
+	// +default="30m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('168h')",message="a duration such as 30m, from 0s to 168h"
+	Extension *metav1.Duration `json:"extension,omitempty"`
+}
+
+// Rollout has each new revision of the inactive variation prove itself in stages.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.strategyName) != has(self.strategy)",message="name a RolloutStrategy, or give one: either strategyName or strategy"
+type Rollout struct {
+	// strategyName is the RolloutStrategy that a new run goes by.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	StrategyName string `json:"strategyName,omitempty"`
+	// strategy that a new run goes by, if no RolloutStrategy is named.
+	// +optional
+	Strategy *RolloutStrategySpec `json:"strategy,omitempty"`
+	// start says what a new run waits for.
+	// +optional
+	// +default="Automatic"
+	Start RolloutStart `json:"start,omitempty"`
+	// onUndecided says what follows when the data of a stage decides nothing for the extension.
+	// +optional
+	// +default="Hold"
+	OnUndecided UndecidedPolicy `json:"onUndecided,omitempty"`
+	// deadlines bound what a run waits for.
+	// +optional
+	Deadlines *RolloutDeadlines `json:"deadlines,omitempty"`
+	// pause keeps a run from going forward while it is Enabled. A failure rolls back all the
+	// same.
+	// +optional
+	// +default="Disabled"
+	Pause Toggle `json:"pause,omitempty"`
+	// control is the last request of a person.
+	// +optional
+	Control *RolloutControl `json:"control,omitempty"`
+}

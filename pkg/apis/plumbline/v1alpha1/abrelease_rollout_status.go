@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// RunState is how far a run is.
+// +kubebuilder:validation:Enum=Created;Deploying;Running;Promoting;Completed;RolledBack
+type RunState string
+
+// RolloutStageState is how far a stage is.
+// +kubebuilder:validation:Enum=Pending;Running;Succeeded;Failed;Skipped
+type RolloutStageState string
+
+// VariationRevision is the revision of a variation.
+type VariationRevision struct {
+	// variation by name.
+	// +required
+	Variation VariationName `json:"variation,omitempty"`
+	// hash is the canonical hash of the pod template.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Hash string `json:"hash,omitempty"`
+	// label is the revision label of the pods: pod-template-hash or controller-revision-hash.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Label string `json:"label,omitempty"`
+	// image of the first container, for people.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+}
+
+// RolloutStageStatus is a stage of the strategy that the run began with, and what has become of it.
+type RolloutStageStatus struct {
+	// number of the stage, from 1.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	Number int32 `json:"number,omitempty"`
+	// state of the stage.
+	// +required
+	State RolloutStageState `json:"state,omitempty"`
+	// trafficPercentage of the canary.
+	// +required
+	TrafficPercentage Percentage `json:"trafficPercentage,omitzero"`
+	// durationSeconds is the shortest time that the stage is measured.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	DurationSeconds *int64 `json:"durationSeconds,omitempty"`
+	// healthThreshold is the percentage of successful requests that is wanted.
+	// +required
+	HealthThreshold Percentage `json:"healthThreshold,omitzero"`
+	// requireApproval says whether a person has to approve the stage.
+	// +required
+	RequireApproval Toggle `json:"requireApproval,omitempty"`
+	// shiftTime is when the percentage was decided.
+	// +optional
+	ShiftTime *metav1.Time `json:"shiftTime,omitempty"`
+	// startTime is when the clock of the stage began: proxies had acknowledged the percentage.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// passTime is when health passed.
+	// +optional
+	PassTime *metav1.Time `json:"passTime,omitempty"`
+	// completionTime is when the run left the stage.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// stoppedSeconds is for how long the clock of the stage stood before.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	StoppedSeconds int64 `json:"stoppedSeconds,omitempty"`
+	// stopTime is since when the clock stands: too few proxies tell counts.
+	// +optional
+	StopTime *metav1.Time `json:"stopTime,omitempty"`
+	// shortTime is since when the canary has fewer ready endpoints than its percentage needs.
+	// +optional
+	ShortTime *metav1.Time `json:"shortTime,omitempty"`
+	// approvedBy is the person who approved the stage.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	ApprovedBy string `json:"approvedBy,omitempty"`
+	// restarts counts measurements that began anew.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Restarts int32 `json:"restarts,omitempty"`
+}
+
+// RolloutWait says what a run waits for.
+type RolloutWait struct {
+	// reason in one word.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Reason string `json:"reason,omitempty"`
+	// startTime is since when.
+	// +required
+	StartTime metav1.Time `json:"startTime,omitempty,omitzero"`
+	// deadlineTime is when something follows.
+	// +optional
+	DeadlineTime *metav1.Time `json:"deadlineTime,omitempty"`
+	// message for people.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// HandledControl is a request of a person that was answered.
+type HandledControl struct {
+	RolloutControl `json:",inline"`
+	// refusal says why it did nothing.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Refusal string `json:"refusal,omitempty"`
+}
+
+// RejectedRevision is a revision that no run takes up again until a person asks for it.
+type RejectedRevision struct {
+	VariationRevision `json:",inline"`
+	// run that rejected it.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Run int64 `json:"run,omitempty"`
+	// reason in one word.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Reason string `json:"reason,omitempty"`
+	// rejectionTime is when.
+	// +required
+	RejectionTime metav1.Time `json:"rejectionTime,omitempty,omitzero"`
+}
+
+// RolloutEvent is one line of the history of a release.
+type RolloutEvent struct {
+	// number of the line, from 1.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Number int64 `json:"number,omitempty"`
+	// eventTime is when.
+	// +required
+	EventTime metav1.Time `json:"eventTime,omitempty,omitzero"`
+	// run that it is about; 0 before the first.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Run int64 `json:"run"`
+	// event in one word, such as canary.stage_started.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Event string `json:"event,omitempty"`
+	// trafficPercentage that the canary was to have then.
+	// +required
+	TrafficPercentage Percentage `json:"trafficPercentage,omitzero"`
+	// message for people.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// RolloutRun is one revision on its way.
+type RolloutRun struct {
+	// number of the run, from 1.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Number int64 `json:"number,omitempty"`
+	// state of the run.
+	// +required
+	State RunState `json:"state,omitempty"`
+	// from is the active variation, as it was when the run began.
+	// +required
+	From VariationRevision `json:"from,omitzero"`
+	// to is the canary.
+	// +required
+	To VariationRevision `json:"to,omitzero"`
+	// strategyName is the RolloutStrategy that the run goes by, if it was named.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	StrategyName string `json:"strategyName,omitempty"`
+	// autoAdvance of that strategy.
+	// +required
+	AutoAdvance Toggle `json:"autoAdvance,omitempty"`
+	// rollbackOnFailure of that strategy.
+	// +required
+	RollbackOnFailure Toggle `json:"rollbackOnFailure,omitempty"`
+	// healthCheckIntervalSeconds of that strategy.
+	// +required
+	// +kubebuilder:validation:Minimum=10
+	HealthCheckIntervalSeconds int64 `json:"healthCheckIntervalSeconds,omitempty"`
+	// capacity is the most ready endpoints that the active variation had since the run began.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Capacity int32 `json:"capacity"`
+	// startTime is when the run was created.
+	// +required
+	StartTime metav1.Time `json:"startTime,omitempty,omitzero"`
+	// completionTime is when the run ended.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// reason of the end, in one word.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Reason string `json:"reason,omitempty"`
+	// message about the end, for people.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+	// stages of the run.
+	// +required
+	// +listType=map
+	// +listMapKey=number
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Stages []RolloutStageStatus `json:"stages,omitempty"`
+}
+
+// RolloutStatus is what has become of the rollouts of a release.
+type RolloutStatus struct {
+	// run that began last.
+	// +optional
+	Run *RolloutRun `json:"run,omitempty"`
+	// stage is the number of the stage under way.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	Stage int32 `json:"stage,omitempty"`
+	// waiting is what the run waits for.
+	// +optional
+	Waiting *RolloutWait `json:"waiting,omitempty"`
+	// handled is the last request of a person that was answered.
+	// +optional
+	Handled *HandledControl `json:"handled,omitempty"`
+	// seen are the revisions that runs have taken up, or that were there at their end.
+	// +optional
+	// +listType=map
+	// +listMapKey=variation
+	// +kubebuilder:validation:MaxItems=8
+	Seen []VariationRevision `json:"seen,omitempty"`
+	// rejected revisions are rolled out again only when a person asks for it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Rejected []RejectedRevision `json:"rejected,omitempty"`
+	// history of the release, the newest last.
+	// +optional
+	// +listType=map
+	// +listMapKey=number
+	// +kubebuilder:validation:MaxItems=64
+	History []RolloutEvent `json:"history,omitempty"`
+}

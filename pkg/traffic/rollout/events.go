@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+)
+
+// EventName names what happened.
+type EventName string
+
+// The events. Those of the published design have its names.
+const (
+	RunCreated     EventName = "ab.created"
+	RunStarted     EventName = "ab.started"
+	StageAdvanced  EventName = "ab.stage_advanced"
+	RunPromoted    EventName = "ab.promoted"
+	RunRolledBack  EventName = "ab.rolled_back"
+	StageStarted   EventName = "canary.stage_started"
+	StagePassed    EventName = "canary.stage_passed"
+	StageHasFailed EventName = "canary.stage_failed"
+
+	MeasurementVoided EventName = "canary.measurement_voided"
+	WaitOverdue       EventName = "ab.overdue"
+	VerbAnswered      EventName = "ab.verb_answered"
+)
+
+// Event is something that people are told.
+type Event struct {
+	Name    EventName
+	Message string
+	Warning bool
+	Run     int64
+	// Number is its place in the history.
+	Number int64
+}
+
+// tell adds an event, and a line of the history.
+func (m *machine) tell(name EventName, warning bool, format string, args ...any) {
+	number, run := int64(1), int64(0)
+	if n := len(m.next.History); n > 0 {
+		number = m.next.History[n-1].Number + 1
+	}
+	if m.next.Run != nil {
+		run = m.next.Run.Number
+	}
+	e := Event{name, fmt.Sprintf(format, args...), warning, run, number}
+	m.events = append(m.events, e)
+	m.next.History = append(m.next.History, Entry{number, m.Now, run, name, m.next.Weight(), e.Message})
+	if extra := len(m.next.History) - MaxHistory; extra > 0 {
+		m.next.History = m.next.History[extra:]
+	}
+}
+
+func percent(w traffic.Weight) string {
+	return strconv.FormatFloat(float64(w)/float64(traffic.Total/100), 'f', -1, 64)
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+)
+
+// StartMode says what a new run waits for.
+type StartMode string
+
+// The modes.
+const (
+	StartAutomatic StartMode = "Automatic"
+	StartManual    StartMode = "Manual"
+)
+
+// UndecidedPolicy says what follows when the data of a stage decides nothing for too long.
+type UndecidedPolicy string
+
+// The policies.
+const (
+	UndecidedHold     UndecidedPolicy = "Hold"
+	UndecidedPromote  UndecidedPolicy = "Promote"
+	UndecidedRollback UndecidedPolicy = "Rollback"
+)
+
+// Deadlines bound waits.
+type Deadlines struct {
+	// Deployment is for the pods of the canary, and for capacity.
+	Deployment time.Duration
+	// Acknowledgment is for proxies.
+	Acknowledgment time.Duration
+	// Approval is for a person.
+	Approval time.Duration
+	// Extension is how long a stage is measured beyond its duration while the data decides nothing.
+	Extension time.Duration
+}
+
+// Plan is what the spec asks for now.
+type Plan struct {
+	StrategyName string
+	Strategy     Strategy
+	Start        StartMode
+	OnUndecided  UndecidedPolicy
+	Deadlines    Deadlines
+}
+
+// Arm is what is known of one variation.
+type Arm struct {
+	Revision Revision
+	// Ready endpoints take requests. Targets are all of them, and Updated those of the revision.
+	Ready, Targets, Updated int
+}
+
+// Standing is what has become of the split that is in force.
+type Standing struct {
+	// Weight of the canary in it.
+	Weight traffic.Weight
+	// Acknowledged says that all proxies that have to acknowledge it have done so, or that the release
+	// goes on without the others.
+	Acknowledged bool
+	// Contradiction says what was seen that cannot be; empty if nothing.
+	Contradiction string
+}
+
+// Verdict about the canary on its stage. The zero value says that there is no data.
+type Verdict int
+
+// The verdicts.
+const (
+	NoData Verdict = iota
+	Undecided
+	Pass
+	BothBad
+	Fail
+)
+
+// Health is a verdict and where it belongs.
+type Health struct {
+	Run     int64
+	Stage   int
+	Verdict Verdict
+	// ClockStopped says that too little is heard for the time to count.
+	ClockStopped bool
+	Message      string
+}
+
+// Facts are what is known when it is decided.
+type Facts struct {
+	// Stable is the variation that is active before the first run, and Variations are both.
+	Stable     string
+	Variations [2]string
+	// Plan is nil if the spec cannot be carried out; Problem says why.
+	Plan    *Plan
+	Problem string
+	// Control is the last request of a person; nil if there is none.
+	Control *Control
+	Paused  bool
+	Before  State
+	// Arms by variation; one that is missing is not known.
+	Arms     map[string]Arm
+	Standing Standing
+	Health   Health
+	Now      time.Time
+}
+
+// Decision is what follows from them.
+type Decision struct {
+	After State
+	// Weight of the canary, which the variation Canary is.
+	Weight traffic.Weight
+	Canary string
+	Events []Event
+	// Problem says why no run can begin; empty if one can.
+	Problem string
+	// Again is when time alone changes something; zero if it does not.
+	Again time.Time
+}

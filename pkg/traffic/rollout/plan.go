@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+)
+
+// PlanOf reads what a release asks for. named is the strategy that the release names; nil if the
+// strategy is not there. The error says what cannot be carried out.
+func PlanOf(r *v1alpha1.ABRelease, named *v1alpha1.RolloutStrategySpec) (*Plan, error) {
+	in := r.Spec.Rollout
+	spec := in.Strategy
+	if in.StrategyName != "" {
+		if spec = named; spec == nil {
+			return nil, fmt.Errorf("spec.rollout.strategyName: RolloutStrategy %s is not there: create it, or name another", in.StrategyName)
+		}
+	}
+	if spec == nil {
+		return nil, fmt.Errorf("spec.rollout: name a RolloutStrategy, or give a strategy")
+	}
+	strategy := strategyOf(spec)
+	if err := strategy.Validate(); err != nil {
+		return nil, fmt.Errorf("the strategy of spec.rollout: %w", err)
+	}
+	return &Plan{
+		StrategyName: in.StrategyName, Strategy: strategy, Start: StartMode(in.Start), OnUndecided: UndecidedPolicy(in.OnUndecided),
+		Deadlines: deadlinesOf(r),
+	}, nil
+}
+
+func strategyOf(in *v1alpha1.RolloutStrategySpec) Strategy {
+	s := Strategy{AutoAdvance: in.AutoAdvance != v1alpha1.Disabled, RollbackOnFailure: in.RollbackOnFailure != v1alpha1.Disabled, Interval: durationOf(in.HealthCheckInterval, 30*time.Second)}
+	for i := range in.Stages {
+		stage := &in.Stages[i]
+		threshold := v1alpha1.Percent(95)
+		if stage.HealthThreshold != nil {
+			threshold = *stage.HealthThreshold
+		}
+		s.Stages = append(s.Stages, Stage{
+			Weight: weightOf(stage.TrafficPercentage), Duration: durationOf(stage.Duration, 0),
+			HealthThreshold: int(weightOf(threshold)), RequireApproval: stage.RequireApproval == v1alpha1.Enabled,
+		})
+	}
+	return s
+}
+
+func deadlinesOf(r *v1alpha1.ABRelease) Deadlines {
+	d := defaultDeadlines
+	if in := r.Spec.Rollout.Deadlines; in != nil {
+		d.Deployment, d.Approval, d.Extension = durationOf(in.Deployment, d.Deployment), durationOf(in.Approval, d.Approval), durationOf(in.Extension, d.Extension)
+	}
+	d.Acknowledgment = release.PolicyOf(r.Spec.Acknowledgment).Deadline
+	return d
+}
+
+func durationOf(d *metav1.Duration, otherwise time.Duration) time.Duration {
+	if d == nil {
+		return otherwise
+	}
+	return d.Duration
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout_test
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
+)
+
+var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+
+// story is one release over time, as a script tells it. The state goes through the status each time, as
+// between two leaders.
+type story struct {
+	release v1alpha1.ABRelease
+	named   map[string]*v1alpha1.RolloutStrategySpec
+	arms    map[string]rollout.Arm
+	verdict rollout.Health
+	// lags says that proxies have not acknowledged a weight; weight is the one that they have.
+	lags          bool
+	weight        traffic.Weight
+	contradiction string
+	now           time.Time
+}
+
+// TestStories runs the scripts. Commands are spec (YAML of spec.rollout), strategy NAME (YAML), arms
+// (NAME=REVISION,READY,TARGETS,UPDATED), verdict, proxies, do (a verb), pause, and at. Rewrite the scripts
+// with UPDATE_GOLDEN=1.
+func TestStories(t *testing.T) {
+	if golden.Updates() {
+		if err := flag.Set("rewrite", "true"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
+		s := &story{now: noon, named: map[string]*v1alpha1.RolloutStrategySpec{}, arms: map[string]rollout.Arm{}}
+		s.release.ObjectMeta = metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 1}
+		s.release.Spec.Stable = "stable"
+		s.release.Spec.Rollout = &v1alpha1.Rollout{StrategyName: "standard"}
+		s.release.Spec.Variations = []v1alpha1.Variation{{Name: "stable"}, {Name: "canary"}}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			s.change(t, d)
+			return s.decide(t)
+		})
+	})
+}
+
+func (s *story) change(t *testing.T, d *datadriven.TestData) {
+	switch d.Cmd {
+	case "spec":
+		s.release.Spec.Rollout = &v1alpha1.Rollout{}
+		unmarshal(t, d.Input, s.release.Spec.Rollout)
+	case "strategy":
+		spec := &v1alpha1.RolloutStrategySpec{}
+		unmarshal(t, d.Input, spec)
+		s.named[d.CmdArgs[0].Key] = spec
+	case "arms":
+		for _, arg := range d.CmdArgs {
+			var a rollout.Arm
+			parts := strings.Split(arg.Vals[0], "/")
+			a.Revision = rollout.Revision{Hash: "pl1:sha256:" + parts[0], Image: "shop:" + parts[0]}
+			if _, err := fmt.Sscan(strings.Join(parts[1:], " "), &a.Ready, &a.Targets, &a.Updated); err != nil {
+				t.Fatalf("%s: %v", arg.Vals[0], err)
+			}
+			s.arms[arg.Key] = a
+		}
+	case "verdict":
+		s.verdict = rollout.Health{Message: strings.TrimSpace(d.Input)}
+		for word, verdict := range map[string]rollout.Verdict{"NoData": rollout.NoData, "Undecided": rollout.Undecided, "Pass": rollout.Pass, "BothBad": rollout.BothBad, "Fail": rollout.Fail} {
+			if d.CmdArgs[0].Key == word {
+				s.verdict.Verdict = verdict
+			}
+		}
+		s.verdict.ClockStopped = d.HasArg("stopped")
+	case "proxies":
+		s.lags, s.contradiction = d.HasArg("lag"), strings.TrimSpace(d.Input)
+	case "pause":
+		s.release.Spec.Rollout.Pause = v1alpha1.Toggle(d.CmdArgs[0].Key)
+	case "do":
+		c := &v1alpha1.RolloutControl{Verb: v1alpha1.RolloutVerb(d.CmdArgs[0].Key), RequestedBy: "ada"}
+		d.MaybeScanArgs(t, "run", &c.Run)
+		d.MaybeScanArgs(t, "stage", &c.Stage)
+		variation := ""
+		d.MaybeScanArgs(t, "variation", &variation)
+		c.Variation = v1alpha1.VariationName(variation)
+		s.release.Spec.Rollout.Control = c
+	case "at":
+		after, err := time.ParseDuration(d.CmdArgs[0].Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.now = noon.Add(after)
+	default:
+		t.Fatalf("no command %s", d.Cmd)
+	}
+}
+
+func unmarshal(t *testing.T, text string, into any) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *story) facts() rollout.Facts {
+	in := s.release.Spec.Rollout
+	f := rollout.Facts{
+		Stable: "stable", Variations: [2]string{"stable", "canary"}, Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled,
+		Before: rollout.StateOf(&s.release.Status), Arms: s.arms, Health: s.verdict, Now: s.now,
+		Standing: rollout.Standing{Weight: s.weight, Acknowledged: !s.lags, Contradiction: s.contradiction},
+	}
+	plan, err := rollout.PlanOf(&s.release, s.named[in.StrategyName])
+	if f.Plan = plan; err != nil {
+		f.Problem = err.Error()
+	}
+	if f.Before.Run != nil {
+		f.Health.Run, f.Health.Stage = f.Before.Run.Number, f.Before.Current()
+	}
+	return f
+}
+
+// decide decides until nothing changes, as the controller does: a decision that changes the weight is
+// followed by another one when proxies have it.
+func (s *story) decide(t *testing.T) string {
+	var out strings.Builder
+	for range 20 {
+		f := s.facts()
+		d := rollout.Decide(f)
+		for _, e := range d.Events {
+			fmt.Fprintf(&out, "%s: %s\n", e.Name, e.Message)
+		}
+		before := s.weight
+		d.After.Write(&s.release.Status)
+		again := rollout.StateOf(&s.release.Status)
+		if diff := cmp.Diff(d.After, again); diff != "" {
+			t.Errorf("the status does not keep the state (-decided +read):\n%s", diff)
+		}
+		f.Before = again
+		if twice := rollout.Decide(f); len(twice.Events) > 0 || cmp.Diff(d.After, twice.After) != "" {
+			t.Errorf("the same facts twice change something: %v\n%s", twice.Events, cmp.Diff(d.After, twice.After))
+		}
+		if s.lags || d.Weight == before {
+			s.describe(&out, d)
+			return out.String()
+		}
+		s.weight = d.Weight
+	}
+	t.Error("the decisions do not end")
+	return out.String()
+}
+
+func (s *story) describe(out *strings.Builder, d rollout.Decision) {
+	fmt.Fprintf(out, "active %s, %s has %d", d.After.Active, d.Canary, d.Weight)
+	if run := d.After.Run; run != nil {
+		fmt.Fprintf(out, "; run %d %s", run.Number, run.State)
+		if n := d.After.Current(); n > 0 {
+			fmt.Fprintf(out, " stage %d %s", n, run.Stages[n-1].State)
+		}
+		if run.EndReason != "" {
+			fmt.Fprintf(out, " %s", run.EndReason)
+		}
+	}
+	out.WriteString("\n")
+	if w := d.After.Waiting; w != nil {
+		fmt.Fprintf(out, "waits for %s", w.Reason)
+		if !w.Deadline.IsZero() {
+			fmt.Fprintf(out, " until %s", w.Deadline.Sub(noon))
+		}
+		fmt.Fprintf(out, ": %s\n", w.Message)
+	}
+	if !d.Again.IsZero() {
+		fmt.Fprintf(out, "again at %s\n", d.Again.Sub(noon))
+	}
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+)
+
+// start leaves Created, by itself or for a person.
+func (m *machine) start() bool {
+	if m.Plan != nil && m.Plan.Start == StartManual || m.Plan == nil {
+		return m.waitPerson(WaitStart, "a person to start run %d", m.next.Run.Number)
+	}
+	return m.deployNow()
+}
+
+func (m *machine) deployNow() bool {
+	if m.isPaused() {
+		return false
+	}
+	run := m.next.Run
+	run.State = Deploying
+	m.tell(RunStarted, false, "run %d has started: %d stages by %s", run.Number, len(run.Stages), run.strategy())
+	return true
+}
+
+func (r *Run) strategy() string {
+	if r.StrategyName == "" {
+		return "its own strategy"
+	}
+	return "strategy " + r.StrategyName
+}
+
+// deploy waits until the canary can take the requests of the first stage.
+func (m *machine) deploy() bool {
+	run := m.next.Run
+	canary, is := m.arm(run.Canary)
+	first := run.Stages[0].Weight
+	if first == 0 && len(run.Stages) > 1 { // it is looked at in full size before it gets requests
+		first = run.Stages[1].Weight
+	}
+	wants := run.required(first)
+	switch {
+	case !m.isSettled():
+		return m.waitProxies("all requests to go to " + run.Active)
+	case !is || canary.Updated < canary.Targets || canary.Ready < wants:
+		if m.until(WaitDeployment, m.deadlines().Deployment, "%s: %d of %d pods have the revision and %d are ready, wants %d; the run is rolled back at the deadline", run.Canary, canary.Updated, canary.Targets, canary.Ready, wants) {
+			m.reject(EndDeploymentTimeout)
+			m.end(RolledBack, EndDeploymentTimeout, run.Canary+" was not ready in time")
+			return true
+		}
+		return false
+	case m.isPaused():
+		return false
+	}
+	run.State = Running
+	m.shift(0)
+	return true
+}
+
+// shift begins a stage: its weight is wanted from now on.
+func (m *machine) shift(i int) {
+	stage := &m.next.Run.Stages[i]
+	stage.State, stage.ShiftTime = StageRunning, m.Now
+	m.tell(StageStarted, false, "Starting canary stage %d: %s%%", i+1, percent(stage.Weight))
+}
+
+// measure looks at the stage that is under way, in the order of what it needs.
+func (m *machine) measure() bool {
+	run := m.next.Run
+	i := run.current()
+	if i < 0 { // no decision leaves it so
+		m.shift(0)
+		return true
+	}
+	stage := &run.Stages[i]
+	health := m.health(i)
+	switch {
+	case stage.State == StageFailed:
+		m.hold(WaitFailed, "stage %d failed and its weight is held: ask to roll back, to try again, or to go on", i+1)
+		return false
+	case health.Verdict == Fail:
+		return m.fail(i, health.Message)
+	case !m.isSettled():
+		return m.waitProxies(fmt.Sprintf("proxies to have %s%% at %s", percent(stage.Weight), run.Canary))
+	case m.Standing.Contradiction != "":
+		return m.waitTold(WaitTraffic, m.deadlines().Acknowledgment, "%s", m.Standing.Contradiction)
+	case stage.StartTime.IsZero():
+		stage.StartTime = m.Now
+		return true
+	case stage.PassTime.IsZero():
+		return m.pass(i, health)
+	case stage.RequireApproval && stage.ApprovedBy == "":
+		return m.waitPerson(WaitApproval, "a person to approve stage %d", i+1)
+	case !run.Strategy.AutoAdvance && i < len(run.Stages)-1:
+		return m.waitPerson(WaitAdvance, "a person to go on to stage %d", i+2)
+	}
+	return m.advance(i, i+1)
+}
+
+// health of a stage; without data if what is known belongs to another stage.
+func (m *machine) health(i int) Health {
+	if m.Health.Run != m.next.Run.Number || m.Health.Stage != i+1 {
+		return Health{}
+	}
+	return m.Health
+}
+
+// pass waits until the stage was measured for long enough and is healthy.
+func (m *machine) pass(i int, health Health) bool {
+	stage := &m.next.Run.Stages[i]
+	isLast := i == len(m.next.Run.Stages)-1
+	if isLast && stage.Duration == 0 {
+		return m.passed(i, "its weight is acknowledged")
+	}
+	m.stopClock(stage, health.ClockStopped)
+	over := stage.StartTime.Add(stage.Stopped + stage.Duration)
+	late := over.Add(m.deadlines().Extension)
+	switch {
+	case !stage.StoppedSince.IsZero():
+		m.hold(WaitProxyCounts, "too few proxies tell counts: the clock of stage %d stands", i+1)
+		return false
+	case health.Verdict == BothBad:
+		m.hold(WaitBothBad, "both variations fail, so the stage is held: %s", health.Message)
+		return false
+	case m.Now.Before(over):
+		m.waitUntil(WaitMinimumTime, over, "stage %d to be measured for %s", i+1, stage.Duration)
+		return false
+	case stage.Weight == 0: // no requests, so readiness alone is judged
+		return m.passed(i, "the canary is ready")
+	case health.Verdict == Pass:
+		return m.passed(i, health.Message)
+	case health.Verdict == NoData:
+		return m.waitTold(WaitData, m.deadlines().Extension, "no data about stage %d", i+1)
+	case m.Now.Before(late):
+		m.waitUntil(WaitDecision, late, "more data: %s; at the deadline spec.rollout.onUndecided applies", health.Message)
+		return false
+	}
+	return m.decideUndecided(i, health)
+}
+
+func (m *machine) decideUndecided(i int, health Health) bool {
+	policy := UndecidedHold
+	if m.Plan != nil {
+		policy = m.Plan.OnUndecided
+	}
+	switch policy {
+	case UndecidedPromote:
+		return m.passed(i, "undecided, and onUndecided is Promote: "+health.Message)
+	case UndecidedRollback:
+		m.reject(EndUndecided)
+		m.end(RolledBack, EndUndecided, fmt.Sprintf("stage %d was undecided: %s", i+1, health.Message))
+		return true
+	case UndecidedHold:
+	}
+	m.hold(WaitUndecided, "stage %d is undecided and held: ask to skip it, or to roll back: %s", i+1, health.Message)
+	return false
+}
+
+// stopClock has the clock of a stage stand while too little is heard.
+func (m *machine) stopClock(stage *StageStatus, stopped bool) {
+	switch {
+	case stopped && stage.StoppedSince.IsZero():
+		stage.StoppedSince = m.Now
+	case !stopped && !stage.StoppedSince.IsZero():
+		stage.Stopped += m.Now.Sub(stage.StoppedSince)
+		stage.StoppedSince = time.Time{}
+	}
+}
+
+func (m *machine) passed(i int, why string) bool {
+	m.next.Run.Stages[i].PassTime = m.Now
+	m.tell(StagePassed, false, "stage %d passed: %s", i+1, why)
+	return true
+}
+
+// fail ends the run, or holds it where the strategy does not roll back.
+func (m *machine) fail(i int, why string) bool {
+	stage := &m.next.Run.Stages[i]
+	stage.State, stage.EndTime = StageFailed, m.Now
+	m.tell(StageHasFailed, true, "Stage %d failed health check: %s", i+1, why)
+	m.reject(EndFailed)
+	if m.next.Run.Strategy.RollbackOnFailure {
+		m.end(RolledBack, EndFailed, fmt.Sprintf("stage %d failed: %s", i+1, why))
+	}
+	return true
+}
+
+// advance goes from one stage to a later one, or to the promotion behind the last.
+func (m *machine) advance(from, to int) bool {
+	run := m.next.Run
+	weight := traffic.Total
+	if to < len(run.Stages) {
+		weight = run.Stages[to].Weight
+	}
+	if m.isPaused() || !m.hasCapacity(weight) {
+		return false
+	}
+	for i := from; i < min(to, len(run.Stages)); i++ {
+		stage := &run.Stages[i]
+		switch {
+		case stage.State == StageFailed:
+		case !stage.PassTime.IsZero():
+			stage.State, stage.EndTime = StageSucceeded, m.Now
+		default:
+			stage.State, stage.EndTime = StageSkipped, m.Now
+		}
+	}
+	if to >= len(run.Stages) {
+		run.State = Promoting
+		return true
+	}
+	m.tell(StageAdvanced, false, "%s → %s%%", percent(run.Stages[from].Weight), percent(run.Stages[to].Weight))
+	m.shift(to)
+	return true
+}
+
+// promote ends the run when proxies send all requests to the canary.
+func (m *machine) promote() bool {
+	if !m.isSettled() {
+		return m.waitProxies("all requests to go to " + m.next.Run.Canary)
+	}
+	m.end(Completed, EndPromoted, "all stages passed")
+	return true
+}
+
+// rest says what a release without a run waits for: the end of the last one, or another revision.
+func (m *machine) rest() bool {
+	canary, is := m.arm(m.canary())
+	switch {
+	case !m.isSettled():
+		return m.waitProxies("all requests to go to " + m.next.Active)
+	case m.Plan == nil:
+		m.hold(WaitInvalid, "%s", m.Problem)
+	case is && m.next.rejects(m.canary(), canary.Revision):
+		m.hold(WaitRevision, "%s was rejected: ask to try it again, or deploy another revision", canary.Revision.name())
+	}
+	return false
+}
+
+// isSettled tells whether proxies have the weight that the state asks for.
+func (m *machine) isSettled() bool {
+	return m.Standing.Weight == m.next.Weight() && m.Standing.Acknowledged
+}
