@@ -20,6 +20,8 @@ type life struct {
 	state  rollout.State
 	weight traffic.Weight
 	now    time.Time
+	// revisions of the variations.
+	revisions map[string]string
 }
 
 func drawPlan(t *rapid.T) *rollout.Plan {
@@ -64,9 +66,11 @@ func (l *life) draw() rollout.Facts {
 		if rapid.IntRange(0, 19).Draw(l.T, "unknown") == 0 {
 			continue
 		}
-		n := rapid.SampledFrom([]int{4, 4, 4, 3, 0}).Draw(l.T, "ready")
-		hash := rapid.SampledFrom([]string{"1", "1", "1", "1", "1", "1", "2", "3"}).Draw(l.T, "revision")
-		f.Arms[variation] = rollout.Arm{Revision: rollout.Revision{Hash: variation + hash}, Ready: n, Targets: 4, Updated: rapid.SampledFrom([]int{4, 4, 4, 1}).Draw(l.T, "updated")}
+		n := rapid.SampledFrom([]int{4, 4, 4, 4, 4, 4, 3, 0}).Draw(l.T, "ready")
+		if rapid.IntRange(0, 29).Draw(l.T, "deploys") == 0 {
+			l.revisions[variation] = rapid.SampledFrom([]string{"1", "2", "3"}).Draw(l.T, "revision")
+		}
+		f.Arms[variation] = rollout.Arm{Revision: rollout.Revision{Hash: variation + l.revisions[variation]}, Ready: n, Targets: 4, Updated: rapid.SampledFrom([]int{4, 4, 4, 1}).Draw(l.T, "updated")}
 	}
 	run := int64(0)
 	if l.state.Run != nil {
@@ -113,7 +117,7 @@ func (l *life) check(f rollout.Facts, d rollout.Decision) {
 
 func TestWhateverHappensNoVisitorIsMovedBackButByARollback(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := &life{T: t, now: noon}
+		l := &life{T: t, now: noon, revisions: map[string]string{"a": "1", "b": "1"}}
 		for range rapid.IntRange(1, 60).Draw(t, "decisions") {
 			f := l.draw()
 			d := rollout.Decide(f)

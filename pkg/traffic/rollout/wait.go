@@ -124,4 +124,3 @@ func (m *machine) lookAt(t time.Time) {
 		m.again = t
 	}
 }
-
