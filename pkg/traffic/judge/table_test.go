@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// situation of the table.
+type situation struct {
+	name string
+	make func() world
+	// alike says that the canary is as good as the control; most is the highest part of the runs
+	// that may fail then, median the latest median of those that must.
+	alike  bool
+	most   float64
+	median int
+}
+
+func vary(change func(*world)) func() world {
+	return func() world {
+		w := usual()
+		change(&w)
+		return w
+	}
+}
+
+func situations() []situation {
+	var out []situation
+	for _, share := range []float64{0.05, 0.1} {
+		add := func(name string, change func(*world)) {
+			out = append(out, situation{name: fmt.Sprintf("alike, %.0f %%: %s", share*100, name), alike: true, most: DefaultAlpha, make: vary(func(w *world) {
+				w.share = share
+				w.config = func(c *Config) { c.IgnoreBelow = 0 } // so that the bet alone decides
+				change(w)
+			})})
+		}
+		add("independent errors", func(*world) {})
+		for _, burst := range []int{5, 20} {
+			add(fmt.Sprintf("bursts of %d, 10 equal proxies", burst), func(w *world) { w.burst = burst })
+			add(fmt.Sprintf("bursts of %d, 50 unequal proxies", burst), func(w *world) { w.burst, w.proxies = burst, zipf(50) })
+			add(fmt.Sprintf("bursts of %d, one proxy", burst), func(w *world) { w.burst, w.proxies, w.parts = burst, equal(1), 1 })
+		}
+		add("2 % of 10,000 users own all errors", func(w *world) { w.users = &users{n: 10_000, bad: 0.02} })
+		add("0.5 % of 10,000 users own all errors", func(w *world) { w.users = &users{n: 10_000, bad: 0.005} })
+		add("heavy-tailed users, 2 % own all errors", func(w *world) { w.users = &users{n: 10_000, bad: 0.02, tail: 1.3} })
+		out[len(out)-1].most = 0.08
+		add("heavy-tailed users after a cohort check", func(w *world) { w.users, w.check = &users{n: 10_000, bad: 0.02, tail: 1.3}, 300 })
+		add("slow requests, independent", func(w *world) { w.slow = 1 })
+		add("slow requests in bursts of 20", func(w *world) { w.slow, w.burst = 1, 20 })
+		add("both arms ten times worse for five minutes", func(w *world) {
+			w.both = func(at int) float64 { return 1 + 9*float64(min(1, max(0, at/300-0))*min(1, max(0, 2-at/300))) }
+		})
+	}
+	worse := func(name string, median int, change func(*world)) {
+		out = append(out, situation{name: name, median: median, make: vary(change)})
+	}
+	ten := func(w *world) { w.factor = always(10) }
+	worse("10 times, 10 %", 75, ten)
+	worse("10 times, 5 %", 150, func(w *world) { ten(w); w.share = 0.05 })
+	worse("10 times, 10 %, 50 unequal proxies", 75, func(w *world) { ten(w); w.proxies = zipf(50) })
+	worse("10 times, 10 %, bursts of 5", 900, func(w *world) { ten(w); w.burst = 5 })
+	worse("10 times, 10 %, one proxy", 90, func(w *world) { ten(w); w.proxies, w.parts = equal(1), 1 })
+	worse("10 times, 10 %, after ten good minutes", 800, func(w *world) {
+		w.factor = func(at int) float64 { return 1 + 9*float64(min(1, at/600)) }
+	})
+	worse("3 times, 10 %", 1200, func(w *world) { w.factor = always(3) })
+	worse("10 times, 10 %, heavy-tailed users after a cohort check", 200, func(w *world) {
+		ten(w)
+		w.users, w.check = &users{n: 10_000, bad: 0.02, tail: 1.3}, 300
+	})
+	worse("all fail, 10 %", 30, func(w *world) { w.factor = always(1000) })
+	worse("5 % errors, 10 %", 60, func(w *world) { w.factor = always(16) })
+	worse("10 times as many slow requests, 10 %", 90, func(w *world) { w.slow = 10 })
+	return out
+}
+
+func TestTheTableOfSimulations(t *testing.T) {
+	runs := 8
+	if os.Getenv("PLUMBLINE_LONG") != "" {
+		runs = 1000
+	} else {
+		t.Log("8 runs of each situation instead of 1,000: PLUMBLINE_LONG is not set")
+	}
+	for _, s := range situations() {
+		t.Run(s.name, func(t *testing.T) {
+			f := s.make().many(runs)
+			t.Logf("%s: %d of %d fail, median %d s, 90 %% %d s; %d pass, median %d s", s.name, f.failed, f.runs, f.median, f.p90, f.passed, f.passMedian)
+			switch {
+			case s.alike && float64(f.failed) > allowedOf(runs, s.most):
+				t.Errorf("%d of %d runs failed a canary like its control", f.failed, f.runs)
+			case !s.alike && (f.median < 0 || f.median > s.median):
+				t.Errorf("the median is %d s, want at most %d s", f.median, s.median)
+			}
+		})
+	}
+}
+
+// allowedOf runs may fail with this probability each: two standard deviations more than expected.
+func allowedOf(runs int, probability float64) float64 {
+	return float64(runs)*probability + 1 + float64(runs)*probability
+}
