@@ -14,20 +14,20 @@ type Interval struct {
 // halvings of an interval that is searched: to 2^-50 of its width.
 const halvings = 50
 
+// The mixture over rates is a Beta distribution with these parameters.
+const priorX, priorRest = 0.5, 10
+
 // rateBounds returns bounds of a rate after n requests of which x count. They hold at all times at
 // once with a probability of 1 - alpha, if each request counts with that rate and independently
-// (Ville's inequality). The bet is one half on the rate 0 and one half on the Beta(1/2, 1/2)
-// mixture of Robbins (1970). The logarithm of the bet is divided by phi.
+// (Ville's inequality). The bet is the mixture of Robbins (1970), by Beta(1/2, 10): most of it is on
+// low rates, as those of errors are. The logarithm of what it has paid is divided by phi.
 func rateBounds(n, x uint64, phi, alpha float64) Interval {
 	if n == 0 {
 		return Interval{0, 1}
 	}
 	x = min(x, n)
 	total, counted := float64(n), float64(x)
-	mixed := logBeta(counted+0.5, total-counted+0.5) - math.Log(2*math.Pi)
-	if x == 0 {
-		mixed = logSum(mixed, -math.Ln2)
-	}
+	mixed := logBeta(counted+priorX, total-counted+priorRest) - logBeta(priorX, priorRest)
 	limit := phi * math.Log(1/alpha)
 	refuted := func(p float64) bool { return mixed-logLikelihood(p, total, counted) >= limit }
 	at := counted / total

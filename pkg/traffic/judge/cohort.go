@@ -16,6 +16,6 @@ func RatioAfterCheck(check *State) (r0 float64, known bool) {
 	return min(max(DefaultR0, found.Upper), MaxR0), true
 }
 
-// checkAlpha is the error probability of the bound that a cohort check gives: a wider one would
-// cost more time to find what is wrong than it spares false alarms.
-const checkAlpha = 0.2
+// checkAlpha is the error probability of the bound that a cohort check gives. A wider bound spares no
+// false alarm in the simulations, and costs time to find what is wrong.
+const checkAlpha = 0.5

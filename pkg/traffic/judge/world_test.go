@@ -17,7 +17,9 @@ var noon = time.Date(2026, 11, 2, 12, 0, 0, 0, time.UTC)
 type world struct {
 	perMinute int
 	share     float64
-	base      float64
+	// shares of the stages of five minutes each, instead of one share in one stage.
+	shares []float64
+	base   float64
 	// factor of the canary's error rate, and of that of both arms, by seconds.
 	factor, both func(seconds int) float64
 	// burst is how many errors come at once.
@@ -31,7 +33,7 @@ type world struct {
 	// check is how long a cohort check lasts before the run, in seconds.
 	check   int
 	minutes int
-	// silent is a proxy that holds all the canary's errors; -1 for none.
+	// culprit is a proxy that holds all the canary's errors; -1 for none.
 	culprit int
 	config  func(*Config)
 }
@@ -121,9 +123,10 @@ func (w *world) requests(random *rand.Rand, canary bool, weight, factor float64)
 			good, bad = w.users.drawn.canary, w.users.drawn.canaryBad
 		}
 		all := w.users.drawn.canaryBad + w.users.drawn.controlBad
-		fails := min(1, w.base/all*factor)
 		g, b := poisson(random, perCell*good), poisson(random, perCell*bad)
-		return g + b, min(b, poisson(random, float64(b)*fails))
+		x = min(b, poisson(random, float64(b)*min(1, w.base/all)))
+		x += poisson(random, float64(g+b)*w.base*(factor-1)) // a regression meets all users
+		return g + b, min(g+b, x)
 	}
 	share := 1 - w.share
 	if canary {
@@ -239,14 +242,18 @@ func (w world) run(seed uint64) outcome {
 		state.Count(&config, &traffic.Measurement{Cells: before.Cells[:2], Next: traffic.Cursor{}})
 		state.parts = nil
 	}
-	state.Enter(Stage{Number: 1, Sequences: []uint64{7}})
 	out := outcome{failed: -1, passed: -1}
 	for at := 0; at < w.minutes*60; at += 10 {
-		m := w.cells(random, at, 7, w.factor(at), w.both(at))
+		number, since := 1, time.Duration(at+10)*time.Second
+		if len(w.shares) > 0 {
+			number = min(at/300+1, len(w.shares))
+			w.share, since = w.shares[number-1], since-time.Duration(number-1)*300*time.Second
+		}
+		state.Enter(Stage{Number: number, Sequences: []uint64{uint64(number) + 6}})
+		m := w.cells(random, at, uint64(number)+6, w.factor(at), w.both(at))
 		state.Count(&config, &m)
-		since := time.Duration(at+10) * time.Second
 		out.last = Judge(state, &config, &Facts{
-			Now: noon.Add(since), HealthThreshold: 9500, Minimum: time.Minute, Measured: since, SinceStep: since,
+			Now: noon.Add(time.Duration(at+10) * time.Second), HealthThreshold: 9500, Minimum: time.Minute, Measured: since, SinceStep: since,
 		})
 		out.bothBad = out.bothBad || out.last.Verdict == BothBad
 		if out.last.Verdict == Fail {
