@@ -89,7 +89,7 @@ func busy(parts int) *State {
 	s.parts = nil
 	for i := range parts {
 		*s.part(fmt.Sprintf("plumbline-xds-7c9f6d8b5-%05d", i)) = part{
-			name: fmt.Sprintf("plumbline-xds-7c9f6d8b5-%05d", i), at: at, start: seconds(noon), expected: 500, telling: 300, gone: i >= 6,
+			name: fmt.Sprintf("plumbline-xds-7c9f6d8b5-%05d", i), at: at, start: seconds(noon), expected: 500, fleet: 300, gone: i >= 6,
 		}
 	}
 	return s

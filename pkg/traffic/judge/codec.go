@@ -113,7 +113,7 @@ func (c *codec) voices(list *voices, bets bool) {
 func (c *codec) part(p *part) {
 	c.text(&p.name)
 	c.signed(&p.at.Epoch)
-	for _, n := range []*uint64{&p.at.Cell, &p.start, &p.expected, &p.missing, &p.telling} {
+	for _, n := range []*uint64{&p.at.Cell, &p.start, &p.expected, &p.missing, &p.fleet} {
 		c.count(n)
 	}
 	flags := 0

@@ -101,7 +101,7 @@ func (s *State) group(c *Config, cells []traffic.Cell, order []int) {
 		if !slices.ContainsFunc(order[:i], func(at int) bool { return sameSlot(&cells[at], cell) }) {
 			s.gaps += min(cell.Coverage.Gapped, maxOver)
 			if start := seconds(cell.Start); !covered && start >= p.start {
-				p.start, p.expected, p.missing, p.telling = start, 0, 0, 0
+				p.start, p.expected, p.missing, p.fleet = start, 0, 0, 0
 				covered = true
 			}
 			if covered {
@@ -140,7 +140,7 @@ func (p *part) cover(c *traffic.Coverage, canary bool) {
 	p.expected += expected
 	p.missing += min(expected, min(c.Silent, maxOver)+min(c.Gapped, maxOver)+min(c.Refused, maxOver))
 	if canary {
-		p.telling = max(p.telling, min(c.Telling, maxOver))
+		p.fleet = max(p.fleet, min(c.Expected, maxOver))
 	}
 }
 

@@ -63,8 +63,9 @@ type stage struct {
 type part struct {
 	name string
 	at   traffic.Position
-	// start of the newest cells, in seconds since 1970, and what these say of proxies.
-	start, expected, missing, telling uint64
+	// start of the newest cells, in seconds since 1970, and what these say of proxies; fleet are those
+	// of the canary.
+	start, expected, missing, fleet uint64
 	// silent parts were not heard at the last measurement; cells of lost ones are missing since; those
 	// that are gone will tell no more.
 	silent, lost, gone bool
@@ -220,11 +221,11 @@ func (s *State) blind() bool {
 	return missing*blindPart > expected
 }
 
-// telling counts the proxies that told of the canary lately.
-func (s *State) telling() (n uint64) {
+// fleet counts the proxies that tell of the canary.
+func (s *State) fleet() (n uint64) {
 	for i := range s.parts {
 		if !s.parts[i].gone {
-			n += s.parts[i].telling
+			n += s.parts[i].fleet
 		}
 	}
 	return n

@@ -124,7 +124,7 @@ func (j *judgment) unready() bool {
 // standsWithoutOne says that a rule holds when any one of the loudest proxies is left out, if only
 // with the probability of what is shown: with that of a verdict, each would take half as long again.
 func (j *judgment) standsWithoutOne(holds func(j *judgment, without *voice) bool) bool {
-	if j.state.telling() < fewVoices {
+	if j.state.fleet() < fewVoices {
 		return true
 	}
 	weaker := *j
@@ -178,7 +178,7 @@ func (j *judgment) bothBad() bool {
 // pass says whether the stage passes by its threshold, or by the ratio.
 func (j *judgment) pass() (Verdict, Reason) {
 	allowed := j.facts.allowed()
-	few := j.state.telling() < fewVoices
+	few := j.state.fleet() < fewVoices
 	within, stands := j.canaryBounds.Upper <= allowed, true
 	ratio := j.ratioBounds.Upper > 0 && j.ratioBounds.Upper <= 1+j.config.Margin
 	total := &j.state.stage.canary
