@@ -3,7 +3,6 @@
 package judge
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -158,8 +157,7 @@ func (s *State) heard(m *traffic.Measurement, held map[string]traffic.Position) 
 		}
 		p.gone = !told && (p.gone || p.lost)
 	}
-	for _, name := range slices.Sorted(maps.Keys(m.Next)) {
-		to := m.Next[name]
+	for name, to := range m.Next {
 		if at, is := held[name]; is {
 			to = at
 		}
