@@ -10,10 +10,14 @@ package judge
 func RatioAfterCheck(check *State) (r0 float64, known bool) {
 	phi := dispersion(&check.stage.canary.errors, &check.stage.control.errors)
 	found := ratioBounds(&check.grid, &check.stage.errors, phi, checkAlpha)
-	if found.Upper == 0 {
+	switch {
+	case found.Upper > 0:
+		return min(max(DefaultR0, found.Upper), MaxR0), true
+	case found.Lower > DefaultR0: // so high that no bound is found
+		return MaxR0, true
+	default:
 		return DefaultR0, false
 	}
-	return min(max(DefaultR0, found.Upper), MaxR0), true
 }
 
 // checkAlpha is the error probability of the bound that a cohort check gives. A wider bound spares no

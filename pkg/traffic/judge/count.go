@@ -14,7 +14,8 @@ import (
 // maxOver is how many requests of a cell are believed.
 const maxOver = 1 << 32
 
-// Count adds what was measured after the cursor of the state. Cells at or before the cursor change
+// Count adds what was measured after the cursor of the state. Before the first stage this is the
+// control's latency alone, because the canary of that time is none of this run's. Cells at or before the cursor change
 // nothing, so a measurement may come twice. While there are more cells, the last ten seconds of each
 // part wait for the next measurement, because the other arm's cell may be missing.
 func (s *State) Count(c *Config, m *traffic.Measurement) {
@@ -146,6 +147,10 @@ func (p *part) cover(c *traffic.Coverage, canary bool) {
 
 // stratum counts the cells of both arms that belong together; one of them may be missing.
 func (s *State) stratum(canary, control *traffic.Cell) {
+	if s.stage.number == 0 {
+		s.stage.controlBuckets = addBuckets(s.stage.controlBuckets, control)
+		return
+	}
 	cell := canary
 	if cell == nil {
 		cell = control
@@ -255,8 +260,6 @@ func (s *State) countLatency(canary, control *traffic.Cell, inStage bool) {
 	a, b := s.latencyOf(canary), s.latencyOf(control)
 	if inStage {
 		s.stage.buckets = addBuckets(s.stage.buckets, canary)
-	}
-	if inStage || s.stage.number == 0 {
 		s.stage.controlBuckets = addBuckets(s.stage.controlBuckets, control)
 	}
 	count := func(arm *arm, t tally) {

@@ -19,8 +19,9 @@
 //
 // # Which cells count where
 //
-// Every cell of canary or control counts to the process of the whole run, also a cell whose
-// sequence changed or is not known: the odds of a stratum are its own completed requests. Only a
+// From the first stage on every cell of canary or control counts to the process of the whole run,
+// also a cell whose sequence changed or is not known: the odds of a stratum are its own completed
+// requests. Only a
 // cell of the stage's own sequences counts to the stage. Requests that failed over and answers 4xx
 // are failures of neither arm. A stratum without requests of one arm says nothing of the ratio, and
 // counts to the rates of the other arm.

@@ -276,6 +276,88 @@ func TestARestartHalvesAlphaAndReadsNothingTwice(t *testing.T) {
 	}
 }
 
+func TestBeforeItsFirstStageACanaryIsNotOnTrial(t *testing.T) {
+	c := DefaultConfig("canary", "stable")
+	s := New(DefaultR0, 0)
+	m := measure([]told{
+		{part: "a", port: 80, sequence: 7, variation: "canary", proxy: 1, n: 100, x: 100},
+		{part: "a", port: 80, sequence: 7, variation: "stable", proxy: 1, n: 2000, x: 5},
+	})
+	m.Cells[1].Latency = []uint64{990, 1000, 5, 5}
+	s.Count(&c, &m)
+	s.Enter(Stage{Number: 1, Sequences: []uint64{7}})
+	s.Count(&c, &m)
+	if got := judged(s); got.Errors.E != 1 || got.Verdict != NoData || s.canary.over != 0 {
+		t.Errorf("the canary of before has %d requests: %+v", s.canary.over, got)
+	}
+	if s.threshold != 1 || s.width != 4 {
+		t.Errorf("what is above bucket %d of %d is slow, want 1 of 4", s.threshold, s.width)
+	}
+}
+
+func TestWhatIsSlowStaysWhenTooLittleIsKnown(t *testing.T) {
+	c := DefaultConfig("canary", "stable")
+	s := New(DefaultR0, 0)
+	s.threshold, s.width = 3, 8
+	m := measure([]told{{part: "a", port: 80, sequence: 7, variation: "stable", proxy: 1, n: minLatencies - 1}})
+	s.Count(&c, &m)
+	s.Enter(Stage{Number: 1, Sequences: []uint64{7}})
+	if s.threshold != 3 || s.width != 8 {
+		t.Errorf("what is above bucket %d of %d is slow, want 3 of 8", s.threshold, s.width)
+	}
+}
+
+func TestLatenciesOfTheWarmupDoNotCount(t *testing.T) {
+	c := DefaultConfig("canary", "stable")
+	s := New(DefaultR0, 0)
+	s.threshold, s.width = 0, 2
+	s.Enter(Stage{Number: 1, Sequences: []uint64{7}, LatencyFrom: noon.Add(10 * time.Second)})
+	m := measure([]told{
+		{part: "a", tick: 0, port: 80, sequence: 7, variation: "canary", proxy: 1, n: 100, x: 50},
+		{part: "a", tick: 1, port: 80, sequence: 7, variation: "canary", proxy: 1, n: 100, x: 1},
+	})
+	s.Count(&c, &m)
+	if got := s.canary.latency; got.n != 100 || got.x != 1 {
+		t.Errorf("%d of %d requests are slow, want 1 of 100", got.x, got.n)
+	}
+}
+
+func TestACohortCheckRaisesTheRatio(t *testing.T) {
+	c := DefaultConfig("check", "stable")
+	cases := map[string]struct {
+		canary, control told
+		want            func(r0 float64, known bool) bool
+	}{
+		"nothing was seen": {told{}, told{}, func(r0 float64, known bool) bool { return r0 == DefaultR0 && !known }},
+		"few failures say little": {told{n: 100, x: 1}, told{n: 900, x: 9}, func(r0 float64, known bool) bool {
+			return r0 > 2 && r0 < MaxR0 && known
+		}},
+		"the cohort fails as the others do": {told{n: 100_000, x: 1000}, told{n: 900_000, x: 9000}, func(r0 float64, known bool) bool { return r0 == DefaultR0 && known }},
+		"the cohort fails three times as often": {told{n: 100_000, x: 3000}, told{n: 900_000, x: 9000}, func(r0 float64, known bool) bool {
+			return r0 > 3 && r0 < 3.5 && known
+		}},
+		"the cohort fails a hundred times as often": {told{n: 100_000, x: 10_000}, told{n: 900_000, x: 900}, func(r0 float64, known bool) bool {
+			return r0 == MaxR0 && known
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := New(DefaultR0, 0)
+			s.Enter(Stage{Number: 1, Sequences: []uint64{7}})
+			a, b := tc.canary, tc.control
+			a.part, a.sequence, a.proxy, a.variation = "a", 7, 1, "check"
+			b.part, b.sequence, b.proxy, b.variation = "a", 7, 1, "stable"
+			if a.n > 0 {
+				m := measure([]told{a, b})
+				s.Count(&c, &m)
+			}
+			if r0, known := RatioAfterCheck(s); !tc.want(r0, known) {
+				t.Errorf("the ratio is %v, and that is known: %v", r0, known)
+			}
+		})
+	}
+}
+
 func TestAConfigurationIsChecked(t *testing.T) {
 	good := DefaultConfig("b", "a")
 	if err := good.Validate(); err != nil {

@@ -21,7 +21,7 @@ const (
 	noBucket     = -1
 )
 
-// State is what was counted of a run. The zero State counts nothing; [New] makes one.
+// State is what was counted of a run. [New] makes one. One goroutine at a time may use it.
 //
 // All sums are additive over strata. So a state does not depend on the order in which parts were
 // read, but for the voices, which keep few proxies.
@@ -91,7 +91,8 @@ func (s *State) R0() float64 { return s.grid.r0 }
 func (s *State) Restarts() int { return s.restarts }
 
 // Restart returns the state of a new measurement, as after a foreign change of a template. It keeps
-// how far was read and what is slow, and halves what is left of alpha.
+// how far was read and what is slow, and halves what is left of alpha. It counts nothing until it
+// enters a stage.
 func (s *State) Restart() *State {
 	next := New(s.grid.r0, s.restarts+1)
 	next.threshold, next.width = s.threshold, s.width

@@ -36,6 +36,8 @@ type world struct {
 	// culprit is a proxy that holds all the canary's errors; -1 for none.
 	culprit int
 	config  func(*Config)
+	// threshold is the health threshold of each stage, in hundredths of a percent.
+	threshold int
 }
 
 // users are sticky.
@@ -66,7 +68,7 @@ func always(f float64) func(int) float64 { return func(int) float64 { return f }
 func usual() world {
 	return world{
 		perMinute: 3000, share: 0.1, base: 0.003, factor: always(1), both: always(1), burst: 1,
-		proxies: equal(10), parts: 2, minutes: 20, culprit: -1, config: func(*Config) {},
+		proxies: equal(10), parts: 2, minutes: 20, culprit: -1, config: func(*Config) {}, threshold: 9500,
 	}
 }
 
@@ -253,7 +255,7 @@ func (w world) run(seed uint64) outcome {
 		m := w.cells(random, at, uint64(number)+6, w.factor(at), w.both(at))
 		state.Count(&config, &m)
 		out.last = Judge(state, &config, &Facts{
-			Now: noon.Add(time.Duration(at+10) * time.Second), HealthThreshold: 9500, Minimum: time.Minute, Measured: since, SinceStep: since,
+			Now: noon.Add(time.Duration(at+10) * time.Second), HealthThreshold: w.threshold, Minimum: time.Minute, Measured: since, SinceStep: since,
 		})
 		out.bothBad = out.bothBad || out.last.Verdict == BothBad
 		if out.last.Verdict == Fail {
