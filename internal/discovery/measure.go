@@ -106,6 +106,7 @@ func cellOf(part string, at traffic.Position, c *signals.Cell, applied []acknowl
 		Part: part, Position: at, Variation: c.Variation, Port: c.Port, Start: c.Start, From: c.From, To: c.To, Sequence: sequence,
 		Over: over, Failed: failed, ClientErrors: c.Counts[signals.Class4], FailedOver: c.Counts[signals.FailedOver],
 		Latency: slices.Clone(c.Counts.Latency()), Spread: traffic.Spread(c.Spread), Coverage: traffic.Coverage(c.Coverage),
+		Loudest: traffic.Reporter(c.Loudest), Busiest: traffic.Reporter(c.Busiest),
 	}
 }
 

@@ -25,6 +25,7 @@ func (c *cellsOf) add(epoch int64, number uint64, service string, sequence signa
 	cell := signals.Cell{Slot: signals.Slot{Namespace: "shop", Service: service, Port: 80, Variation: "canary"}, Start: begin, Stratum: sequence}
 	cell.Counts[signals.Completed], cell.Counts[signals.Class4], cell.Counts[signals.Failed] = answers, 2, 1
 	cell.Spread = signals.Spread{Proxies: 1, N: answers, X: 1}
+	cell.Loudest, cell.Busiest = signals.Loud{ID: 4, N: answers, X: 1}, signals.Loud{ID: 5, N: answers}
 	cell.Coverage.Telling = 3
 	c.log.Add(signals.Position{Epoch: epoch, Number: number}, cell.Slot, cell.Start, cell.Encode())
 }
@@ -54,6 +55,7 @@ func TestAServiceIsMeasuredFromWhereSomebodyHasRead(t *testing.T) {
 	want := traffic.Cell{
 		Part: "b", Position: traffic.Position{Epoch: 5, Cell: 1}, Variation: "canary", Port: 80, Start: time.Unix(0, begin.UnixNano()), Over: 30, Failed: 1, ClientErrors: 2,
 		Latency: make([]uint64, signals.Buckets), Spread: traffic.Spread{Proxies: 1, N: 30, X: 1}, Coverage: traffic.Coverage{Telling: 3},
+		Loudest: traffic.Reporter{ID: 4, N: 30, X: 1}, Busiest: traffic.Reporter{ID: 5, N: 30},
 	}
 	if d := cmp.Diff(want, first.Cells[2]); d != "" {
 		t.Errorf("the cell (-want +got):\n%s", d)

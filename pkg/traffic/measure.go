@@ -57,9 +57,16 @@ type Cell struct {
 	// Spread are sums over those who told, such as proxies, of n requests that are over and x
 	// that failed.
 	Spread Spread
+	// Loudest is the one of them with the most failures, Busiest that with the most requests. Both
+	// are zero where this is not known, and Loudest where none failed.
+	Loudest, Busiest Reporter
 	// Coverage says who told.
 	Coverage Coverage
 }
+
+// Reporter is one that told of a cell, such as a proxy: of N requests that are over X failed. Its ID
+// is the same in all cells of its life, and not 0.
+type Reporter struct{ ID, N, X uint64 }
 
 // Spread are the sums of which the variance between those who tell follows.
 type Spread struct {

@@ -2,7 +2,10 @@
 
 package signals
 
-import "time"
+import (
+	"hash/fnv"
+	"time"
+)
 
 // Cell is what the proxies of one replica told of one slot in ten seconds, under one stratum. It
 // is closed: nothing is added to it any more.
@@ -15,7 +18,35 @@ type Cell struct {
 	Stratum  Stratum
 	Counts   Counts
 	Spread   Spread
-	Coverage Coverage
+	// Loudest is the proxy with the most failures, Busiest that with the most requests. A replica of
+	// before does not tell of them.
+	Loudest, Busiest Loud
+	Coverage         Coverage
+}
+
+// Loud is a proxy that told of a cell, with its requests that are over and those that count against
+// the variation. Its ID is a hash of its pod's UID, so that a judge can leave out one proxy.
+type Loud struct{ ID, N, X uint64 }
+
+// idOf a proxy; it is not 0, which is nobody's.
+func idOf(podUID string) uint64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(podUID))
+	return max(1, hash.Sum64())
+}
+
+// hear a proxy. Of equal ones the lowest ID is kept, so that their order says nothing.
+func (c *Cell) hear(podUID string, n, x uint64) {
+	if n == 0 {
+		return
+	}
+	one := Loud{idOf(podUID), n, x}
+	if x > 0 && (x > c.Loudest.X || x == c.Loudest.X && one.ID < c.Loudest.ID) {
+		c.Loudest = one
+	}
+	if n > c.Busiest.N || n == c.Busiest.N && one.ID < c.Busiest.ID {
+		c.Busiest = one
+	}
 }
 
 // Stratum is what proxies had acknowledged of a route during all of the time that they tell of. The
@@ -138,6 +169,7 @@ func (a *Accumulator) close(s *slot, ended cell) {
 			for _, share := range r.shares {
 				if share.Stratum == o.Stratum {
 					c.Spread.add(share.n, share.x)
+					c.hear(r.proxy.UID, share.n, share.x)
 				}
 			}
 		}

@@ -3,11 +3,13 @@
 package signals
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
 )
 
@@ -47,14 +49,15 @@ func TestACellIsTheSumOfItsProxiesByWhatTheyHadAcknowledged(t *testing.T) {
 	got := w.cells(30)
 	both := Coverage{Expected: 2, Telling: 2}
 	counts := func(n, failed uint64) Counts { c := of(fails(n, failed)); c[Failed] = failed; return c }
+	a, b := Loud{idOf("a"), 10, 1}, Loud{idOf("b"), 4, 2}
 	want := []Cell{
 		// Since when the first flush of a proxy tells what it does is not known.
-		{Slot: canary, Start: at(0), From: at(-9), To: at(2), Counts: counts(14, 3), Spread: Spread{2, 14, 3, 116, 18, 5}, Coverage: both},
-		{Slot: canary, Start: at(10), From: at(1), To: at(11), Stratum: Stratum{Sequence: 7}, Counts: counts(10, 1), Spread: Spread{1, 10, 1, 100, 10, 1}, Coverage: both},
-		{Slot: canary, Start: at(10), From: at(2), To: at(12), Stratum: Stratum{Sequence: 6}, Counts: counts(4, 2), Spread: Spread{1, 4, 2, 16, 8, 4}, Coverage: both},
-		{Slot: canary, Start: at(20), From: at(11), To: at(21), Stratum: Stratum{Sequence: 7}, Counts: counts(10, 1), Spread: Spread{1, 10, 1, 100, 10, 1}, Coverage: both},
+		{Slot: canary, Start: at(0), From: at(-9), To: at(2), Counts: counts(14, 3), Spread: Spread{2, 14, 3, 116, 18, 5}, Loudest: b, Busiest: a, Coverage: both},
+		{Slot: canary, Start: at(10), From: at(1), To: at(11), Stratum: Stratum{Sequence: 7}, Counts: counts(10, 1), Spread: Spread{1, 10, 1, 100, 10, 1}, Loudest: a, Busiest: a, Coverage: both},
+		{Slot: canary, Start: at(10), From: at(2), To: at(12), Stratum: Stratum{Sequence: 6}, Counts: counts(4, 2), Spread: Spread{1, 4, 2, 16, 8, 4}, Loudest: b, Busiest: b, Coverage: both},
+		{Slot: canary, Start: at(20), From: at(11), To: at(21), Stratum: Stratum{Sequence: 7}, Counts: counts(10, 1), Spread: Spread{1, 10, 1, 100, 10, 1}, Loudest: a, Busiest: a, Coverage: both},
 		// Its sequence changed in the meantime, so what it tells is of neither.
-		{Slot: canary, Start: at(20), From: at(12), To: at(22), Counts: counts(4, 2), Spread: Spread{1, 4, 2, 16, 8, 4}, Coverage: both},
+		{Slot: canary, Start: at(20), From: at(12), To: at(22), Counts: counts(4, 2), Spread: Spread{1, 4, 2, 16, 8, 4}, Loudest: b, Busiest: b, Coverage: both},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("the cells (-want +got):\n%s", d)
@@ -206,8 +209,70 @@ func TestALogIsBounded(t *testing.T) {
 	}
 }
 
+func TestACellNamesItsLoudestAndItsBusiestProxy(t *testing.T) {
+	low, high := "a", "b"
+	if idOf(low) > idOf(high) {
+		low, high = high, low
+	}
+	cases := map[string]struct {
+		told             []Loud // with the place of its proxy in the place of its ID
+		loudest, busiest Loud
+	}{
+		"no request":                             {[]Loud{{0, 0, 0}}, Loud{}, Loud{}},
+		"no failure":                             {[]Loud{{0, 5, 0}, {1, 6, 0}}, Loud{}, Loud{1, 6, 0}},
+		"the most failures, the most requests":   {[]Loud{{0, 5, 2}, {1, 6, 1}}, Loud{0, 5, 2}, Loud{1, 6, 1}},
+		"equal ones: the lower ID, told first":   {[]Loud{{0, 5, 2}, {1, 5, 2}}, Loud{0, 5, 2}, Loud{0, 5, 2}},
+		"equal ones: the lower ID, told at last": {[]Loud{{1, 5, 2}, {0, 5, 2}}, Loud{0, 5, 2}, Loud{0, 5, 2}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			named := func(l Loud) Loud {
+				if l.N > 0 {
+					l.ID = idOf([]string{low, high}[l.ID])
+				}
+				return l
+			}
+			var c Cell
+			for _, l := range tc.told {
+				c.hear([]string{low, high}[l.ID], l.N, l.X)
+			}
+			if d := cmp.Diff([]Loud{named(tc.loudest), named(tc.busiest)}, []Loud{c.Loudest, c.Busiest}); d != "" {
+				t.Errorf("the loudest and the busiest (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// A replica of before neither tells of a loudest proxy, nor is troubled by it: these fields are at
+// the end of a cell, and a reader skips those that it does not know.
+func TestACellOfAReplicaOfBeforeIsRead(t *testing.T) {
+	c := Cell{Slot: canary, Start: at(0), Spread: Spread{1, 3, 1, 9, 3, 1}, Coverage: Coverage{5, 4, 3, 2, 1}}
+	before := c.Encode()
+	c.Loudest, c.Busiest = Loud{1 << 63, 3, 1}, Loud{7, 3, 1}
+	now := c.Encode()
+	if !bytes.HasPrefix(now, before) {
+		t.Fatalf("the cell has the bytes\n%x, which do not begin with those of before:\n%x", now, before)
+	}
+	got, err := DecodeCell(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Loudest, c.Busiest = Loud{}, Loud{}
+	if d := cmp.Diff(c, got); d != "" {
+		t.Errorf("the cell of before (-want +got):\n%s", d)
+	}
+	for rest := now[len(before):]; len(rest) > 0; {
+		field, kind, n := protowire.ConsumeTag(rest)
+		size := protowire.ConsumeFieldValue(field, kind, rest[n:])
+		if field <= cellRefused || size < 0 {
+			t.Fatalf("field %d is known to replicas of before, or is malformed", field)
+		}
+		rest = rest[n+size:]
+	}
+}
+
 func FuzzDecodeCell(f *testing.F) {
-	c := Cell{Slot: canary, Start: noon, From: at(-1), To: at(9), Stratum: Stratum{7, true}, Counts: of(answers(3)), Spread: Spread{1, 3, 0, 9, 0, 0}, Coverage: Coverage{5, 4, 3, 2, 1}}
+	c := Cell{Slot: canary, Start: noon, From: at(-1), To: at(9), Stratum: Stratum{7, true}, Counts: of(answers(3)), Spread: Spread{1, 3, 0, 9, 0, 0}, Loudest: Loud{1 << 63, 3, 2}, Busiest: Loud{7, 3, 0}, Coverage: Coverage{5, 4, 3, 2, 1}}
 	f.Add(c.Encode())
 	f.Add(c.Encode()[:40])
 	f.Add([]byte{0x52, 2, 200, 1})
@@ -234,6 +299,8 @@ func TestACellIsRefusedWhen(t *testing.T) {
 		"a name is not UTF-8":                func(c *Cell) { c.Namespace = "\xff" },
 		"it has no start":                    func(c *Cell) { c.Start = time.Time{} },
 		"more requests failed than are over": func(c *Cell) { c.Spread.X = 1 },
+		"more failed at the loudest proxy":   func(c *Cell) { c.Loudest = Loud{1, 2, 3} },
+		"more failed at the busiest proxy":   func(c *Cell) { c.Busiest = Loud{1, 2, 3} },
 		"a sum of squares is negative":       func(c *Cell) { c.Spread.XX = -1 },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -257,6 +324,7 @@ func BenchmarkCell(b *testing.B) {
 		c.Counts.Latency()[4+i] = 79
 	}
 	c.Spread, c.Coverage = Spread{20, 948, 8, 45_000, 400, 6}, Coverage{20, 20, 0, 0, 0}
+	c.Loudest, c.Busiest = Loud{1 << 63, 47, 2}, Loud{1 << 62, 61, 0}
 	var n int
 	for b.Loop() {
 		n = len(c.Encode())

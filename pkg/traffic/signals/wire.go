@@ -21,6 +21,8 @@ import (
 //	  bytes counts = 10; uint64 proxies = 11; uint64 n = 12; uint64 x = 13;
 //	  double nn = 14; double xn = 15; double xx = 16;
 //	  uint64 expected = 17; uint64 telling = 18; uint64 silent = 19; uint64 gapped = 20; uint64 refused = 21;
+//	  fixed64 loudest = 22; uint64 loudest_n = 23; uint64 loudest_x = 24;
+//	  fixed64 busiest = 25; uint64 busiest_n = 26; uint64 busiest_x = 27;
 //	}
 //
 // Moments are in nanoseconds since 1970, 0 for none. Counts are pairs of variable-length integers,
@@ -47,6 +49,12 @@ const (
 	cellSilent    = 19
 	cellGapped    = 20
 	cellRefused   = 21
+	cellLoudest   = 22
+	cellLoudestN  = 23
+	cellLoudestX  = 24
+	cellBusiest   = 25
+	cellBusiestN  = 26
+	cellBusiestX  = 27
 )
 
 // maxName is the length of a name, in bytes.
@@ -88,6 +96,8 @@ func (c *Cell) Encode() []byte {
 	w.number(cellSilent, o.Silent)
 	w.number(cellGapped, o.Gapped)
 	w.number(cellRefused, o.Refused)
+	w.loud(cellLoudest, c.Loudest)
+	w.loud(cellBusiest, c.Busiest)
 	return w.data
 }
 
@@ -109,6 +119,15 @@ func (w *writer) number(field protowire.Number, n uint64) {
 func (w *writer) fixed(field protowire.Number, n uint64) {
 	if n != 0 {
 		w.data = protowire.AppendFixed64(protowire.AppendTag(w.data, field, protowire.Fixed64Type), n)
+	}
+}
+
+// loud writes a proxy in three fields that follow each other.
+func (w *writer) loud(first protowire.Number, one Loud) {
+	if one.ID != 0 {
+		w.fixed(first, one.ID)
+		w.number(first+1, one.N)
+		w.number(first+2, one.X)
 	}
 }
 
@@ -218,6 +237,18 @@ func (c *Cell) whole(field protowire.Number) *uint64 {
 		return &c.Coverage.Gapped
 	case cellRefused:
 		return &c.Coverage.Refused
+	case cellLoudest:
+		return &c.Loudest.ID
+	case cellLoudestN:
+		return &c.Loudest.N
+	case cellLoudestX:
+		return &c.Loudest.X
+	case cellBusiest:
+		return &c.Busiest.ID
+	case cellBusiestN:
+		return &c.Busiest.N
+	case cellBusiestX:
+		return &c.Busiest.X
 	default:
 		return nil
 	}
@@ -230,8 +261,11 @@ func (c *Cell) check() error {
 		return errors.New("reading a cell: it has no namespace, service or variation")
 	case c.Start.IsZero():
 		return errors.New("reading a cell: it has no start")
-	case c.Spread.X > c.Spread.N:
-		return fmt.Errorf("reading a cell: of %d requests %d count against the variation", c.Spread.N, c.Spread.X)
+	}
+	for _, of := range [][2]uint64{{c.Spread.N, c.Spread.X}, {c.Loudest.N, c.Loudest.X}, {c.Busiest.N, c.Busiest.X}} {
+		if of[1] > of[0] {
+			return fmt.Errorf("reading a cell: of %d requests %d count against the variation", of[0], of[1])
+		}
 	}
 	return nil
 }

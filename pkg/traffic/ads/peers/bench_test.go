@@ -107,6 +107,7 @@ func busyCell(service, variation string, n int) signals.Cell {
 		c.Counts.Latency()[4+i] = 79
 	}
 	c.Spread = signals.Spread{Proxies: 20, N: 948, X: 8, NN: 45_000, XN: 400, XX: 6}
+	c.Loudest, c.Busiest = signals.Loud{ID: 1 << 63, N: 47, X: 2}, signals.Loud{ID: 1 << 62, N: 61}
 	c.Coverage = signals.Coverage{Expected: 20, Telling: 20}
 	return c
 }

@@ -37,6 +37,7 @@ func (c *counter) Cells(after signals.Position, limit int) ([]signals.Told, bool
 func closedCell(n uint64) signals.Cell {
 	c := signals.Cell{Slot: signals.Slot{Namespace: "shop", Service: "web", Port: 80, Variation: "canary"}, Start: now.Add(time.Duration(n) * signals.Width)} //nolint:gosec // small
 	c.Counts[signals.Completed] = n
+	c.Loudest, c.Busiest = signals.Loud{ID: n, N: n, X: 1}, signals.Loud{ID: n + 1, N: n}
 	return c
 }
 
