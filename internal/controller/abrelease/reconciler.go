@@ -108,6 +108,8 @@ type subject struct {
 	decision release.Decision
 	// rollout is nil for a release without stages, and for one of which no split is in force.
 	rollout *rollout.Decision
+	// analysis is nil while no run is on.
+	analysis *analysis
 	// seen is nil when nobody was asked, or nobody knew.
 	seen *traffic.Observation
 	// degraded is what the status tells as Degraded.

@@ -49,13 +49,16 @@ func (r *Reconciler) roll(ctx context.Context, s *subject) error {
 	if s.release.Spec.Rollout == nil || s.rival != nil || s.decision.After == nil {
 		return nil
 	}
-	decision := rollout.Decide(r.rolloutFacts(ctx, s))
+	facts := r.rolloutFacts(ctx, s)
+	facts.Health = r.analyze(ctx, s, facts.Before, facts.Standing)
+	decision := rollout.Decide(facts)
 	s.rollout = &decision
-	if s.facts.Terms == nil {
-		return nil // the split stays as it was
+	now := s.decision.After.Terms()
+	if s.facts.Terms != nil {
+		now = *s.facts.Terms
 	}
-	terms := s.facts.Terms.Shift(decision.After.Active, decision.Weight)
-	if sameWishes(terms.Wishes, s.facts.Terms.Wishes) {
+	terms := now.Shift(decision.After.Active, decision.Weight)
+	if sameWishes(terms.Wishes, now.Wishes) {
 		return nil
 	}
 	s.facts.Terms, s.seen = &terms, nil
@@ -149,12 +152,13 @@ func (s *subject) rolloutAgain() time.Time {
 }
 
 // writeRollout stores how far the rollout is.
-func (s *subject) writeRollout(status *v1alpha1.ABReleaseStatus) {
+func (r *Reconciler) writeRollout(s *subject, was, status *v1alpha1.ABReleaseStatus) {
 	switch {
 	case s.release.Spec.Rollout == nil:
 		status.ActiveVariation, status.Rollout = "", nil
 	case s.rollout != nil:
 		s.rollout.After.Write(status)
+		r.writeAnalysis(s, was, status)
 	}
 }
 

@@ -43,7 +43,7 @@ func (r *Reconciler) write(ctx context.Context, s *subject) error {
 	s.decision.After.Write(status)
 	s.writeSince(status)
 	s.writeSeen(status)
-	s.writeRollout(status)
+	r.writeRollout(s, was, status)
 	s.writeConditions(status)
 	if !r.worth(s, was) {
 		return nil
@@ -88,8 +88,11 @@ func uncounted(status *v1alpha1.ABReleaseStatus) {
 	if c := status.Acknowledged; c != nil { // pods come and go
 		c.Pods, c.ProxiedPods, c.RoutingPods = 0, 0, 0
 	}
-	if in := status.Rollout; in != nil && in.Waiting != nil {
-		in.Waiting.Message = ""
+	if in := status.Rollout; in != nil {
+		in.Analysis = nil
+		if in.Waiting != nil {
+			in.Waiting.Message = ""
+		}
 	}
 	if told := toldReasons(status); slices.Contains(told, v1alpha1.ReasonContradicted) {
 		meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded).Message = strings.Join(told, " ")

@@ -121,6 +121,16 @@ func TermsOf(r *v1alpha1.ABRelease) (Terms, error) {
 	return terms, terms.check()
 }
 
+// Terms returns what a state has in force as terms, by which a rollout can go back while the spec is
+// invalid.
+func (s *State) Terms() Terms {
+	t := Terms{Generation: s.Generation, Split: s.Split}
+	for _, share := range s.Wanted {
+		t.Wishes = append(t.Wishes, traffic.Wish{Variation: share.Variation, Weight: share.Weight, Reserved: share.Reserved, Reserves: true})
+	}
+	return t
+}
+
 // Shift returns the terms with an active variation, which comes first, and the weight of the other one.
 // It is for terms of two variations; other terms, and those without the active variation, stay as they are.
 func (t Terms) Shift(active string, weight traffic.Weight) Terms {

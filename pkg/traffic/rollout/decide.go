@@ -123,7 +123,7 @@ func (m *machine) void(why string) {
 		return
 	}
 	stage := &m.next.Run.Stages[i]
-	stage.StartTime, stage.PassTime, stage.Stopped, stage.StoppedSince, stage.ApprovedBy = time.Time{}, time.Time{}, 0, time.Time{}, ""
+	stage.StartTime, stage.PassTime, stage.Stopped, stage.StoppedSince, stage.ApprovedBy, stage.Message = time.Time{}, time.Time{}, 0, time.Time{}, "", ""
 	stage.Restarts++
 	m.tell(MeasurementVoided, true, "the measurement of stage %d begins anew: %s", i+1, why)
 }

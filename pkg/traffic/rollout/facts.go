@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
 )
 
 // StartMode says what a new run waits for.
@@ -66,23 +67,11 @@ type Standing struct {
 	Contradiction string
 }
 
-// Verdict about the canary on its stage. The zero value says that there is no data.
-type Verdict int
-
-// The verdicts.
-const (
-	NoData Verdict = iota
-	Undecided
-	Pass
-	BothBad
-	Fail
-)
-
-// Health is a verdict and where it belongs.
+// Health is a verdict of the judge, and where it belongs. The zero value says that there is no data.
 type Health struct {
 	Run     int64
 	Stage   int
-	Verdict Verdict
+	Verdict judge.Verdict
 	// ClockStopped says that too little is heard for the time to count.
 	ClockStopped bool
 	Message      string

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
@@ -79,7 +80,7 @@ func (l *life) draw() rollout.Facts {
 	f.Control = drawControl(l.T, run)
 	f.Health = rollout.Health{
 		Run: run, Stage: l.state.Current(), ClockStopped: rapid.IntRange(0, 5).Draw(l.T, "stopped") == 0,
-		Verdict: rapid.SampledFrom([]rollout.Verdict{rollout.NoData, rollout.Undecided, rollout.Pass, rollout.Pass, rollout.BothBad, rollout.Fail}).Draw(l.T, "verdict"),
+		Verdict: rapid.SampledFrom([]judge.Verdict{"", judge.NoData, judge.Undecided, judge.Pass, judge.Pass, judge.BothBad, judge.Fail}).Draw(l.T, "verdict"),
 	}
 	return f
 }
@@ -90,7 +91,7 @@ func (l *life) check(f rollout.Facts, d rollout.Decision) {
 	sameRun := before.Run != nil && after.Run != nil && before.Run.Number == after.Run.Number
 	wasOn, isOn := before.IsOn(), after.IsOn()
 	asked := after.Handled != nil && (before.Handled == nil || *after.Handled != *before.Handled) && after.Handled.Refusal == ""
-	passed := f.Health.Verdict == rollout.Pass
+	passed := f.Health.Verdict == judge.Pass
 	switch {
 	case sameRun && wasOn && isOn && d.Weight < before.Weight():
 		l.Errorf("the weight of a run that goes on falls from %d to %d: visitors are moved back", before.Weight(), d.Weight)
@@ -99,8 +100,8 @@ func (l *life) check(f rollout.Facts, d rollout.Decision) {
 	case d.Weight > before.Weight() && sameRun && !f.Standing.Acknowledged && !asked:
 		l.Errorf("the weight rises to %d, and proxies have not acknowledged the weight before", d.Weight)
 	case d.Weight > before.Weight() && sameRun && before.Run.State == rollout.Running && before.Weight() > 0 && !asked && !passed && before.Run.Stages[before.Current()-1].PassTime.IsZero():
-		l.Errorf("the weight rises to %d with the verdict %d", d.Weight, f.Health.Verdict)
-	case sameRun && before.Current() > 0 && f.Health.Verdict == rollout.Fail && before.Run.Strategy.RollbackOnFailure && isOn && !asked && before.Run.Stages[before.Current()-1].State == rollout.StageRunning:
+		l.Errorf("the weight rises to %d with the verdict %q", d.Weight, f.Health.Verdict)
+	case sameRun && before.Current() > 0 && f.Health.Verdict == judge.Fail && before.Run.Strategy.RollbackOnFailure && isOn && !asked && before.Run.Stages[before.Current()-1].State == rollout.StageRunning:
 		l.Error("a run whose stage failed goes on")
 	case after.Active != before.Active && before.Active != "" && after.Run.State != rollout.Completed:
 		l.Errorf("%s is the active variation, and the run is %s", after.Active, after.Run.State)

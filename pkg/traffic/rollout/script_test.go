@@ -16,6 +16,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
@@ -79,11 +80,7 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 		}
 	case "verdict":
 		s.verdict = rollout.Health{Message: strings.TrimSpace(d.Input)}
-		for word, verdict := range map[string]rollout.Verdict{"NoData": rollout.NoData, "Undecided": rollout.Undecided, "Pass": rollout.Pass, "BothBad": rollout.BothBad, "Fail": rollout.Fail} {
-			if d.CmdArgs[0].Key == word {
-				s.verdict.Verdict = verdict
-			}
-		}
+		s.verdict.Verdict = judge.Verdict(d.CmdArgs[0].Key)
 		s.verdict.ClockStopped = d.HasArg("stopped")
 	case "proxies":
 		s.lags, s.contradiction = d.HasArg("lag"), strings.TrimSpace(d.Input)

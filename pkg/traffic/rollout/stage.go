@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
 )
 
 // start leaves Created, by itself or for a person.
@@ -82,7 +83,7 @@ func (m *machine) measure() bool {
 	case stage.State == StageFailed:
 		m.hold(WaitFailed, "stage %d failed and its weight is held: ask to roll back, to try again, or to go on", i+1)
 		return false
-	case health.Verdict == Fail:
+	case health.Verdict == judge.Fail:
 		return m.fail(i, health.Message)
 	case !m.isSettled():
 		return m.waitProxies(fmt.Sprintf("proxies to have %s%% at %s", percent(stage.Weight), run.Canary))
@@ -123,7 +124,7 @@ func (m *machine) pass(i int, health Health) bool {
 	case !stage.StoppedSince.IsZero():
 		m.hold(WaitProxyCounts, "too few proxies tell counts: the clock of stage %d stands", i+1)
 		return false
-	case health.Verdict == BothBad:
+	case health.Verdict == judge.BothBad:
 		m.hold(WaitBothBad, "both variations fail, so the stage is held: %s", health.Message)
 		return false
 	case m.Now.Before(over):
@@ -131,9 +132,9 @@ func (m *machine) pass(i int, health Health) bool {
 		return false
 	case stage.Weight == 0: // no requests, so readiness alone is judged
 		return m.passed(i, "the canary is ready")
-	case health.Verdict == Pass:
+	case health.Verdict == judge.Pass:
 		return m.passed(i, health.Message)
-	case health.Verdict == NoData:
+	case health.Verdict != judge.Undecided:
 		return m.waitTold(WaitData, m.deadlines().Extension, "no data about stage %d", i+1)
 	case m.Now.Before(late):
 		m.waitUntil(WaitDecision, late, "more data: %s; at the deadline spec.rollout.onUndecided applies", health.Message)
@@ -172,7 +173,8 @@ func (m *machine) stopClock(stage *StageStatus, stopped bool) {
 }
 
 func (m *machine) passed(i int, why string) bool {
-	m.next.Run.Stages[i].PassTime = m.Now
+	stage := &m.next.Run.Stages[i]
+	stage.PassTime, stage.Message = m.Now, why
 	m.tell(StagePassed, false, "stage %d passed: %s", i+1, why)
 	return true
 }
@@ -180,7 +182,7 @@ func (m *machine) passed(i int, why string) bool {
 // fail ends the run, or holds it where the strategy does not roll back.
 func (m *machine) fail(i int, why string) bool {
 	stage := &m.next.Run.Stages[i]
-	stage.State, stage.EndTime = StageFailed, m.Now
+	stage.State, stage.EndTime, stage.Message = StageFailed, m.Now, why
 	m.tell(StageHasFailed, true, "Stage %d failed health check: %s", i+1, why)
 	m.reject(EndFailed)
 	if m.next.Run.Strategy.RollbackOnFailure {

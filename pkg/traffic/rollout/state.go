@@ -95,6 +95,8 @@ type StageStatus struct {
 	ShortSince time.Time
 	// Restarts counts measurements that began anew, each of which spends half of the error that is left.
 	Restarts int
+	// Message says why it passed or failed.
+	Message string
 }
 
 // Run is one revision on its way.

@@ -71,7 +71,7 @@ func (r *Run) write() *v1alpha1.RolloutRun {
 			DurationSeconds: new(seconds(stage.Duration)), HealthThreshold: hundredths(stage.HealthThreshold), RequireApproval: toggle(stage.RequireApproval),
 			ShiftTime: timeOrNil(stage.ShiftTime), StartTime: timeOrNil(stage.StartTime), PassTime: timeOrNil(stage.PassTime), CompletionTime: timeOrNil(stage.EndTime),
 			StoppedSeconds: seconds(stage.Stopped), StopTime: timeOrNil(stage.StoppedSince), ShortTime: timeOrNil(stage.ShortSince),
-			ApprovedBy: stage.ApprovedBy, Restarts: int32(stage.Restarts), //nolint:gosec // one for each verb of a person, or edit of a workload
+			ApprovedBy: stage.ApprovedBy, Message: shorten(stage.Message, maxLine), Restarts: int32(stage.Restarts), //nolint:gosec // one for each verb of a person, or edit of a workload
 		})
 	}
 	return out
@@ -120,7 +120,7 @@ func runOf(in *v1alpha1.RolloutRun) *Run {
 			Stage: Stage{Weight: weightOf(stage.TrafficPercentage), HealthThreshold: int(weightOf(stage.HealthThreshold)), RequireApproval: stage.RequireApproval == v1alpha1.Enabled},
 			State: StageState(stage.State), ShiftTime: timeOf(stage.ShiftTime), StartTime: timeOf(stage.StartTime), EndTime: timeOf(stage.CompletionTime),
 			Stopped: time.Duration(stage.StoppedSeconds) * time.Second, StoppedSince: timeOf(stage.StopTime), PassTime: timeOf(stage.PassTime),
-			ApprovedBy: stage.ApprovedBy, ShortSince: timeOf(stage.ShortTime), Restarts: int(stage.Restarts),
+			ApprovedBy: stage.ApprovedBy, ShortSince: timeOf(stage.ShortTime), Restarts: int(stage.Restarts), Message: stage.Message,
 		}
 		if stage.DurationSeconds != nil {
 			status.Duration = time.Duration(*stage.DurationSeconds) * time.Second

@@ -90,6 +90,11 @@ type RolloutStageStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Restarts int32 `json:"restarts,omitempty"`
+	// message says why the stage passed or failed.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
 }
 
 // RolloutWait says what a run waits for.
@@ -226,6 +231,102 @@ type RolloutRun struct {
 	Stages []RolloutStageStatus `json:"stages,omitempty"`
 }
 
+// HealthVerdict of the judge about a stage.
+// +kubebuilder:validation:Enum=Fail;BothBad;Pass;Undecided;NoData
+type HealthVerdict string
+
+// Rate is a percentage as a decimal number, such as "0.31".
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=16
+// +kubebuilder:validation:Pattern=`^[0-9]{1,3}([.][0-9]{1,6})?$`
+type Rate string
+
+// VariationHealth is the health of a variation in the stage under way.
+type VariationHealth struct {
+	// variation by name.
+	// +required
+	Variation VariationName `json:"variation,omitempty"`
+	// healthy says whether healthPercentage reaches the threshold of the stage.
+	// +required
+	Healthy Toggle `json:"healthy,omitempty"`
+	// healthPercentage is the lower bound of the success rate, in percent.
+	// +required
+	HealthPercentage Rate `json:"healthPercentage,omitempty"`
+	// successRate of the requests, in percent.
+	// +required
+	SuccessRate Rate `json:"successRate,omitempty"`
+	// errorRate of the requests, in percent.
+	// +required
+	ErrorRate Rate `json:"errorRate,omitempty"`
+	// errorRateLow is the lower 95 % bound of the error rate, in percent.
+	// +required
+	ErrorRateLow Rate `json:"errorRateLow,omitempty"`
+	// errorRateHigh is the upper 95 % bound of the error rate, in percent.
+	// +required
+	ErrorRateHigh Rate `json:"errorRateHigh,omitempty"`
+	// latencyP50Milliseconds is the median of the latency; 0 if it is not known.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	LatencyP50Milliseconds int64 `json:"latencyP50Milliseconds,omitempty"`
+	// latencyP99Milliseconds is the 99th percentile of the latency; 0 if it is not known.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	LatencyP99Milliseconds int64 `json:"latencyP99Milliseconds,omitempty"`
+	// samples are the requests that are over.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Samples int64 `json:"samples"`
+}
+
+// RolloutAnalysis is what the judge has counted of a run.
+type RolloutAnalysis struct {
+	// run that it is about.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Run int64 `json:"run,omitempty"`
+	// restarts counts measurements of the run that began anew.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Restarts int32 `json:"restarts,omitempty"`
+	// stage that the sequences belong to.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=16
+	Stage int32 `json:"stage"`
+	// sequences of the splits with the percentage of the stage.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	Sequences []int64 `json:"sequences,omitempty"`
+	// checkpoint is the state of the judge, for the next process that leads.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	Checkpoint string `json:"checkpoint,omitempty"`
+	// verdict about the stage.
+	// +optional
+	Verdict HealthVerdict `json:"verdict,omitempty"`
+	// reason of the verdict, in one word.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Reason string `json:"reason,omitempty"`
+	// message about the verdict, for people.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+	// evaluationTime is when.
+	// +optional
+	EvaluationTime *metav1.Time `json:"evaluationTime,omitempty"`
+	// variations are the health of both.
+	// +optional
+	// +listType=map
+	// +listMapKey=variation
+	// +kubebuilder:validation:MaxItems=2
+	Variations []VariationHealth `json:"variations,omitempty"`
+}
+
 // RolloutStatus is what has become of the rollouts of a release.
 type RolloutStatus struct {
 	// run that began last.
@@ -239,6 +340,9 @@ type RolloutStatus struct {
 	// waiting is what the run waits for.
 	// +optional
 	Waiting *RolloutWait `json:"waiting,omitempty"`
+	// analysis is what the judge has counted of the run.
+	// +optional
+	Analysis *RolloutAnalysis `json:"analysis,omitempty"`
 	// handled is the last request of a person that was answered.
 	// +optional
 	Handled *HandledControl `json:"handled,omitempty"`

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abrelease
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
+)
+
+// workloads have the revisions that a test wants.
+type workloads struct {
+	*world
+	revisions map[string]string
+	err       error
+}
+
+// Read implements Revisions.
+func (a *workloads) Read(_ context.Context, workload traffic.Workload, _ []string) (rollout.Arm, error) {
+	hash := a.revisions[workload.Name]
+	return rollout.Arm{Revision: rollout.Revision{Hash: hash, Image: "shop:" + hash}, Targets: 1, Updated: 1}, a.err
+}
+
+// rolling is a world whose release goes by stages of 10 and 100 percent.
+func rolling(t *testing.T) (*world, *workloads) {
+	t.Helper()
+	w := newWorld(t)
+	a := &workloads{world: w, revisions: map[string]string{"web": "1", "canary": "2"}}
+	w.Revisions = a
+	w.ready = map[string]int{"stable": 4, "canary": 4}
+	w.edit(func(r *v1alpha1.ABRelease) {
+		r.Spec.TrafficSplit.Percentages = map[string]v1alpha1.Percentage{"stable": v1alpha1.Percent(100), "canary": v1alpha1.Percent(0)}
+		r.Spec.Rollout = &v1alpha1.Rollout{Strategy: &v1alpha1.RolloutStrategySpec{Stages: []v1alpha1.RolloutStage{
+			{TrafficPercentage: v1alpha1.Percent(10), Duration: &metav1.Duration{Duration: time.Minute}},
+			{TrafficPercentage: v1alpha1.Percent(100), Duration: &metav1.Duration{}},
+		}}}
+	})
+	return w, a
+}
+
+// tells has both variations tell counts of ten seconds, in the split that is in force.
+func (w *world) tells(number uint64, failedOfCanary uint64) {
+	w.clock.Step(10 * time.Second)
+	cell := func(variation string, position, over, failed uint64) traffic.Cell {
+		return traffic.Cell{
+			Part: "a", Position: traffic.Position{Epoch: 1, Cell: position}, Variation: variation, Port: 80, Sequence: w.router.Current().Sequence,
+			Start: w.clock.Now().Add(-10 * time.Second), From: w.clock.Now().Add(-10 * time.Second), To: w.clock.Now(), Over: over, Failed: failed,
+			Latency: make([]uint64, signals.Buckets), Spread: traffic.Spread{Proxies: 1, N: over, X: failed, NN: float64(over * over), XN: float64(over * failed), XX: float64(failed * failed)},
+			Coverage: traffic.Coverage{Expected: 1, Telling: 1},
+		}
+	}
+	w.router.Count(cell("stable", 2*number-1, 900, 2), cell("canary", 2*number, 100, failedOfCanary))
+}
+
+func TestAGoodRevisionGetsAllRequests(t *testing.T) {
+	w, a := rolling(t)
+	r := w.looks()
+	if r.Status.Split != "stable 90 / canary 10" || r.Status.ActiveVariation != "stable" {
+		t.Fatalf("in force is %q, and active %q: %+v", r.Status.Split, r.Status.ActiveVariation, r.Status.Rollout)
+	}
+	for n := range uint64(12) {
+		w.tells(n+1, 0)
+		r = w.look()
+	}
+	r = w.looks()
+	if r.Status.ActiveVariation != "canary" || r.Status.Split != "canary 100 / stable 0" || r.Status.Rollout.Run.State != "Completed" {
+		t.Fatalf("in force is %q, and active %q: %+v", r.Status.Split, r.Status.ActiveVariation, r.Status.Rollout)
+	}
+	sequence := r.Status.Effective.Sequence
+	if again := w.looks(); again.Status.Effective.Sequence != sequence {
+		t.Errorf("the sequence goes on to %d", again.Status.Effective.Sequence)
+	}
+	a.revisions["web"] = "3"
+	w.look()
+	if r = w.looks(); r.Status.Split != "canary 90 / stable 10" || r.Status.Rollout.Run.Number != 2 {
+		t.Errorf("a new revision of what is inactive: in force is %q in run %d", r.Status.Split, r.Status.Rollout.Run.Number)
+	}
+	if said := w.said(); !slices.ContainsFunc(said, func(e string) bool { return strings.Contains(e, "Starting canary stage 1: 10%") }) {
+		t.Errorf("people are told %q", said)
+	}
+}
+
+// A verdict acts whatever else is wrong: with a spec that cannot be carried out, with workloads that
+// cannot be read, in a pause.
+func TestABadRevisionIsRolledBack(t *testing.T) {
+	for name, breaks := range map[string]func(*world, *workloads){
+		"by its errors":                     func(*world, *workloads) {},
+		"while its workload cannot be read": func(_ *world, a *workloads) { a.err = errors.New("forbidden") },
+		"in a pause": func(w *world, _ *workloads) {
+			w.edit(func(r *v1alpha1.ABRelease) { r.Spec.Rollout.Pause = v1alpha1.Enabled })
+		},
+		"with a spec that was made invalid": func(w *world, _ *workloads) {
+			w.edit(func(r *v1alpha1.ABRelease) { r.Spec.TrafficSplit.Type = "Other" })
+		},
+		"with a strategy that is gone": func(w *world, _ *workloads) {
+			w.edit(func(r *v1alpha1.ABRelease) { r.Spec.Rollout.Strategy, r.Spec.Rollout.StrategyName = nil, "gone" })
+		},
+		"by another process, which reads the checkpoint": func(w *world, _ *workloads) { w.written = memory{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, a := rolling(t)
+			w.looks()
+			w.tells(1, 0)
+			w.look()
+			w.tells(2, 50)
+			w.look()
+			breaks(w, a)
+			for n := range uint64(4) {
+				w.tells(n+3, 50)
+				w.look()
+			}
+			r := w.looks()
+			if r.Status.Split != "stable 100 / canary 0" || r.Status.Rollout.Run.State != "RolledBack" || r.Status.Rollout.Run.Reason != "StageFailed" {
+				t.Fatalf("in force is %q: %+v, %+v", r.Status.Split, r.Status.Rollout.Run, r.Status.Rollout.Analysis)
+			}
+			if len(r.Status.Rollout.Rejected) != 1 {
+				t.Errorf("rejected are %+v", r.Status.Rollout.Rejected)
+			}
+		})
+	}
+}
+
+func TestWithoutCountsNothingMovesForward(t *testing.T) {
+	w, _ := rolling(t)
+	w.looks()
+	for range 12 {
+		w.clock.Step(time.Minute)
+		w.look()
+	}
+	r := w.looks()
+	if r.Status.Split != "stable 90 / canary 10" || r.Status.Rollout.Waiting == nil || r.Status.Rollout.Waiting.Reason != "NoData" {
+		t.Errorf("in force is %q, and the run waits for %+v", r.Status.Split, r.Status.Rollout.Waiting)
+	}
+}
+
+func TestAnInstallationWithoutRolloutsSaysSo(t *testing.T) {
+	w, _ := rolling(t)
+	w.Revisions = nil
+	r := w.looks()
+	for _, c := range r.Status.Conditions {
+		if c.Type == v1alpha1.ConditionProgressing && c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "delivery.enabled") {
+			return
+		}
+	}
+	t.Errorf("the conditions are %+v", r.Status.Conditions)
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
+)
+
+// maxSequences of a stage are remembered: each change of an endpoint that clamps makes two.
+const maxSequences = 16
+
+// Analysis is what is counted of a run, and the splits that belong to its stage.
+type Analysis struct {
+	Run       int64
+	Restarts  int
+	Stage     int
+	Sequences []uint64
+	State     *judge.State
+	// Problem says why a stored checkpoint could not be read; empty if it could.
+	Problem string
+}
+
+// AnalysisOf reads what a status keeps of a run. A checkpoint that cannot be read begins the measurement
+// anew, which spends a part of the error.
+func AnalysisOf(status *v1alpha1.ABReleaseStatus) Analysis {
+	if status.Rollout == nil || status.Rollout.Analysis == nil {
+		return Analysis{}
+	}
+	in := status.Rollout.Analysis
+	a := Analysis{Run: in.Run, Restarts: int(in.Restarts), Stage: int(in.Stage)}
+	for _, sequence := range in.Sequences {
+		a.Sequences = append(a.Sequences, uint64(max(sequence, 0))) //nolint:gosec // it is not negative
+	}
+	data, err := base64.StdEncoding.DecodeString(in.Checkpoint)
+	if err == nil {
+		a.State, err = judge.Decode(data)
+	}
+	if err != nil {
+		a.Problem, a.State = err.Error(), judge.New(judge.DefaultR0, a.Restarts+1)
+		a.Restarts++
+	}
+	return a
+}
+
+// Follow has the analysis be that of the run and the stage under way. The sequence is the one that
+// proxies have acknowledged, with the weight that it gives the canary; 0 if none is acknowledged.
+func (a Analysis) Follow(s State, sequence uint64, weight traffic.Weight) Analysis {
+	run := s.Run
+	if a.State == nil || a.Run != run.Number {
+		a = Analysis{Run: run.Number, State: judge.New(judge.DefaultR0, 0)}
+	}
+	restarts := 0
+	for i := range run.Stages {
+		restarts += run.Stages[i].Restarts
+	}
+	for a.Restarts < restarts {
+		a.State, a.Restarts = a.State.Restart(), a.Restarts+1
+	}
+	stage := s.Current()
+	if stage == 0 {
+		return a
+	}
+	if a.Stage != stage {
+		a.Stage, a.Sequences = stage, nil
+	}
+	if sequence > 0 && weight == run.Stages[stage-1].Weight && !slices.Contains(a.Sequences, sequence) {
+		a.Sequences = append(slices.Clone(a.Sequences), sequence)
+		a.Sequences = a.Sequences[max(0, len(a.Sequences)-maxSequences):]
+	}
+	a.State.Enter(judge.Stage{Number: stage, Sequences: a.Sequences})
+	return a
+}
+
+// Write keeps an analysis in a status, and what the judge says for people.
+func (a Analysis) Write(status *v1alpha1.RolloutStatus, config *judge.Config, of *judge.Assessment) error {
+	out := &v1alpha1.RolloutAnalysis{Run: a.Run, Restarts: int32(a.Restarts), Stage: int32(a.Stage)} //nolint:gosec // few
+	for _, sequence := range a.Sequences {
+		out.Sequences = append(out.Sequences, int64(sequence)) //nolint:gosec // it does not reach the sign in a lifetime
+	}
+	data, err := a.State.Encode()
+	if err != nil {
+		return fmt.Errorf("keeping the analysis of run %d: %w", a.Run, err)
+	}
+	out.Checkpoint = base64.StdEncoding.EncodeToString(data)
+	if of != nil {
+		out.Verdict, out.Reason, out.Message = v1alpha1.HealthVerdict(of.Verdict), string(of.Reason), shorten(Describe(of), maxLine)
+		out.EvaluationTime = timeOrNil(of.Canary.EvaluatedAt.Truncate(time.Second))
+		out.Variations = []v1alpha1.VariationHealth{healthOf(config.Control, &of.Control), healthOf(config.Canary, &of.Canary)}
+	}
+	status.Analysis = out
+	return nil
+}
+
+func healthOf(variation string, h *judge.HealthResult) v1alpha1.VariationHealth {
+	return v1alpha1.VariationHealth{
+		Variation: v1alpha1.VariationName(variation), Healthy: toggle(h.Healthy), HealthPercentage: rate(h.HealthPercentage / 100),
+		SuccessRate: rate(h.Metrics.SuccessRate), ErrorRate: rate(h.Metrics.ErrorRate), ErrorRateLow: rate(h.ErrorRate.Lower), ErrorRateHigh: rate(h.ErrorRate.Upper),
+		LatencyP50Milliseconds: int64(h.Metrics.LatencyP50), LatencyP99Milliseconds: int64(h.Metrics.LatencyP99),
+		Samples: int64(min(h.Samples, math.MaxInt64)), //nolint:gosec // bounded
+	}
+}
+
+// rate as a percentage with at most four decimals.
+func rate(part float64) v1alpha1.Rate {
+	return v1alpha1.Rate(strconv.FormatFloat(math.Round(1e6*min(max(part, 0), 1))/1e4, 'f', -1, 64))
+}
+
+// FactsOf are the facts about the stage under way that the judge needs beside the counts.
+func FactsOf(s State, now time.Time) judge.Facts {
+	f := judge.Facts{Now: now}
+	n := s.Current()
+	if n == 0 {
+		return f
+	}
+	stage := &s.Run.Stages[n-1]
+	f.HealthThreshold, f.Minimum, f.Alone, f.UnreadySince = stage.HealthThreshold, stage.Duration, stage.Weight == traffic.Total, stage.ShortSince
+	if stage.StartTime.IsZero() {
+		return f
+	}
+	f.SinceStep = now.Sub(stage.StartTime)
+	f.Measured = f.SinceStep - stage.Stopped
+	if !stage.StoppedSince.IsZero() {
+		f.Measured -= now.Sub(stage.StoppedSince)
+	}
+	return f
+}
+
+// HealthOf is the verdict about the stage under way.
+func HealthOf(s State, of *judge.Assessment) Health {
+	if s.Current() == 0 || of == nil {
+		return Health{}
+	}
+	return Health{Run: s.Run.Number, Stage: s.Current(), Verdict: of.Verdict, ClockStopped: of.Reason == judge.Blind, Message: Describe(of)}
+}
+
+// Describe says in one line what an assessment rests on.
+func Describe(of *judge.Assessment) string {
+	c := &of.Canary
+	text := fmt.Sprintf("%s: %s%% errors [%s, %s] in %d requests, stable %s%%", of.Reason,
+		rate(c.Metrics.ErrorRate), rate(c.ErrorRate.Lower), rate(c.ErrorRate.Upper), c.Samples, rate(of.Control.Metrics.ErrorRate))
+	if of.Verdict == judge.Fail {
+		text += fmt.Sprintf("; errors e %.3g, latency e %.3g, fails at %.0f", of.Errors.E, of.Latency.E, of.Errors.FailsAt)
+	}
+	return text
+}
+
