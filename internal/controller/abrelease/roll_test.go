@@ -41,8 +41,8 @@ func rolling(t *testing.T) (*world, *workloads) {
 	w.edit(func(r *v1alpha1.ABRelease) {
 		r.Spec.TrafficSplit.Percentages = map[string]v1alpha1.Percentage{"stable": v1alpha1.Percent(100), "canary": v1alpha1.Percent(0)}
 		r.Spec.Rollout = &v1alpha1.Rollout{Strategy: &v1alpha1.RolloutStrategySpec{Stages: []v1alpha1.RolloutStage{
-			{TrafficPercentage: v1alpha1.Percent(10), Duration: &metav1.Duration{Duration: time.Minute}},
-			{TrafficPercentage: v1alpha1.Percent(100), Duration: &metav1.Duration{}},
+			{TrafficPercentage: new(v1alpha1.Percent(10)), Duration: &metav1.Duration{Duration: time.Minute}},
+			{TrafficPercentage: new(v1alpha1.Percent(100)), Duration: &metav1.Duration{}},
 		}}}
 	})
 	return w, a

@@ -3,6 +3,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -39,10 +40,7 @@ func strategyOf(in *v1alpha1.RolloutStrategySpec) Strategy {
 	s := Strategy{AutoAdvance: in.AutoAdvance != v1alpha1.Disabled, RollbackOnFailure: in.RollbackOnFailure != v1alpha1.Disabled, Interval: durationOf(in.HealthCheckInterval, 30*time.Second)}
 	for i := range in.Stages {
 		stage := &in.Stages[i]
-		threshold := v1alpha1.Percent(95)
-		if stage.HealthThreshold != nil {
-			threshold = *stage.HealthThreshold
-		}
+		threshold := cmp.Or(stage.HealthThreshold, new(v1alpha1.Percent(95)))
 		s.Stages = append(s.Stages, Stage{
 			Weight: weightOf(stage.TrafficPercentage), Duration: durationOf(stage.Duration, 0),
 			HealthThreshold: int(weightOf(threshold)), RequireApproval: stage.RequireApproval == v1alpha1.Enabled,

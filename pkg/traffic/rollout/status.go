@@ -148,15 +148,19 @@ func readRevision(r *v1alpha1.VariationRevision) Revision {
 }
 
 // hundredths of a percent as a percentage of the API.
-func hundredths(n int) v1alpha1.Percentage {
+func hundredths(n int) *v1alpha1.Percentage {
 	if n%100 == 0 {
-		return v1alpha1.Percent(int32(n / 100)) //nolint:gosec // at most 100
+		return new(v1alpha1.Percent(int32(n / 100))) //nolint:gosec // at most 100
 	}
-	return v1alpha1.Percentage{IntOrString: intstr.FromString(percent(traffic.Weight(n)))}
+	return &v1alpha1.Percentage{IntOrString: intstr.FromString(percent(traffic.Weight(n)))}
 }
 
-func weightOf(p v1alpha1.Percentage) traffic.Weight {
-	weight, _ := release.WeightOf(p) // the schema lets nothing else in
+// weightOf returns a percentage as a weight; 0 for one that is missing.
+func weightOf(p *v1alpha1.Percentage) traffic.Weight {
+	if p == nil {
+		return 0
+	}
+	weight, _ := release.WeightOf(*p) // the schema lets nothing else in
 	return weight
 }
 

@@ -48,14 +48,14 @@ type RolloutStageStatus struct {
 	State RolloutStageState `json:"state,omitempty"`
 	// trafficPercentage of the canary.
 	// +required
-	TrafficPercentage Percentage `json:"trafficPercentage,omitzero"`
+	TrafficPercentage *Percentage `json:"trafficPercentage,omitempty"`
 	// durationSeconds is the shortest time that the stage is measured.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	DurationSeconds *int64 `json:"durationSeconds,omitempty"`
 	// healthThreshold is the percentage of successful requests that is wanted.
 	// +required
-	HealthThreshold Percentage `json:"healthThreshold,omitzero"`
+	HealthThreshold *Percentage `json:"healthThreshold,omitempty"`
 	// requireApproval says whether a person has to approve the stage.
 	// +required
 	RequireApproval Toggle `json:"requireApproval,omitempty"`
@@ -164,7 +164,7 @@ type RolloutEvent struct {
 	Event string `json:"event,omitempty"`
 	// trafficPercentage that the canary was to have then.
 	// +required
-	TrafficPercentage Percentage `json:"trafficPercentage,omitzero"`
+	TrafficPercentage *Percentage `json:"trafficPercentage,omitempty"`
 	// message for people.
 	// +required
 	// +kubebuilder:validation:MinLength=1

@@ -12,7 +12,7 @@ type RolloutStage struct {
 	// at most two decimals. Only the first stage can have 0: then the canary runs in full size,
 	// and gets the requests of the override header alone.
 	// +required
-	TrafficPercentage Percentage `json:"trafficPercentage,omitzero"`
+	TrafficPercentage *Percentage `json:"trafficPercentage,omitempty"`
 	// duration is the shortest time that the stage is measured, from when proxies have
 	// acknowledged its percentage. Only the last stage can have 0s: it ends when they have.
 	// +required
