@@ -5,7 +5,14 @@ package judge
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // situation of the table.
@@ -65,6 +72,7 @@ func situations() []situation {
 		add("slow requests in bursts of 20", func(w *world) { w.slow, w.burst = 1, 20 })
 		add("both arms ten times worse for five minutes", func(w *world) { w.both = outage(300, 600, 10) })
 		add("both arms forty times worse for 18 minutes", func(w *world) { w.both = outage(120, 1200, 40) })
+		add("5 % errors, as many as the threshold allows", func(w *world) { w.base = 0.05 })
 		add("30 requests a minute", func(w *world) { w.perMinute = 30 })
 	}
 	worse := func(name string, median int, change func(*world)) {
@@ -111,6 +119,7 @@ func TestTheTableOfSimulations(t *testing.T) {
 	} else {
 		t.Log("16 runs of each situation instead of 1,000, whose medians may be half as late again: PLUMBLINE_LONG is not set")
 	}
+	rows := []string{"| Canary | Runs | Fail | Half of them by | Nine of ten by | Pass at some time | Half of them by | BothBad at some time |", "|---|---|---|---|---|---|---|---|"}
 	for _, s := range situations() {
 		t.Run(s.name, func(t *testing.T) {
 			runs := runs
@@ -118,8 +127,10 @@ func TestTheTableOfSimulations(t *testing.T) {
 				runs /= 10
 			}
 			f := s.make().many(runs)
-			t.Logf("| %s | %d | %.1f %% | %s | %s | %.1f %% | %s | %.1f %% |", s.name, f.runs,
+			row := fmt.Sprintf("| %s | %d | %.1f %% | %s | %s | %.1f %% | %s | %.1f %% |", s.name, f.runs,
 				percent(f.failed, runs), seen(f.median), seen(f.p90), percent(f.passed, runs), seen(f.passMedian), percent(f.bothBad, runs))
+			t.Log(row)
+			rows = append(rows, row)
 			switch {
 			case s.alike && float64(f.failed) > allowedOf(runs, s.most):
 				t.Errorf("%d of %d runs failed a canary like its control", f.failed, f.runs)
@@ -127,6 +138,33 @@ func TestTheTableOfSimulations(t *testing.T) {
 				t.Errorf("the median is %d s, want at most %d s", f.median, s.median*latest/2)
 			}
 		})
+	}
+	if long := runs == 1000; long && runtime.GOARCH == "amd64" { // others may round differently
+		checkTable(t, rows)
+	}
+}
+
+// checkTable compares with the table of docs/reference/judge.md, or writes it.
+func checkTable(t *testing.T, rows []string) {
+	const page, begin, end = "../../../docs/reference/judge.md", "<!-- begin simulations -->\n", "<!-- end simulations -->"
+	raw, err := os.ReadFile(filepath.FromSlash(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := strings.Cut(string(raw), begin)
+	table, after, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		t.Fatalf("%s has no table of simulations", page)
+	}
+	got := strings.Join(rows, "\n") + "\n"
+	if golden.Updates() {
+		if err := os.WriteFile(filepath.FromSlash(page), []byte(before+begin+got+end+after), 0o644); err != nil { //nolint:gosec // a file of the repository
+			t.Fatal(err)
+		}
+		return
+	}
+	if d := cmp.Diff(table, got); d != "" {
+		t.Errorf("%s=1 rewrites the table of %s (-page +simulations):\n%s", golden.Variable, page, d)
 	}
 }
 

@@ -202,11 +202,11 @@ func TestCellsThatComeAgainChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := measure(history(t))
 		s := counted(m)
-		before := fmt.Sprint(encoded(t, s))
+		before := fmt.Sprintf("%x", encoded(t, s))
 		c := DefaultConfig("canary", "stable")
 		m.Cells = m.Cells[rapid.IntRange(0, len(m.Cells)).Draw(t, "from"):]
 		s.Count(&c, &m)
-		if after := fmt.Sprint(encoded(t, s)); before != after {
+		if after := fmt.Sprintf("%x", encoded(t, s)); before != after {
 			t.Fatalf("the checkpoint before and after:\n%s\n%s", before, after)
 		}
 	})
