@@ -34,6 +34,23 @@ func TestWhoMayDoWhatWhenDriftIsPutBack(t *testing.T) {
 	}
 }
 
+// What is added when releases are rolled out: nothing may write a workload.
+func TestWhoMayDoWhatWhenReleasesAreRolledOut(t *testing.T) {
+	without := rights(t, template(t, "--set", "mesh.enabled=true"))
+	with := rights(t, template(t, "--set", "mesh.enabled=true", "--set", "delivery.enabled=true"))
+	added := slices.DeleteFunc(slices.Clone(with), func(line string) bool { return slices.Contains(without, line) })
+	golden.Check(t, filepath.Join("testdata", "rights-delivery.txt"), strings.Join(added, "\n")+"\n")
+	if removed := slices.DeleteFunc(without, func(line string) bool { return slices.Contains(with, line) }); len(removed) > 0 {
+		t.Errorf("rollouts take rights from others: %q", removed)
+	}
+}
+
+func TestRolloutsNeedTheMesh(t *testing.T) {
+	if err := renderNow(t, true, "--set", "delivery.enabled=true").err; err == nil || !strings.Contains(err.Error(), "mesh.enabled") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // rights lists `who: verbs resources [names] (where)` for bindings, and for
 // roles that are bound by nobody here `role NAME: ...`.
 func rights(t *testing.T, objects []*unstructured.Unstructured) []string {

@@ -3,22 +3,23 @@
 <!-- Generated from pkg/apis by crd-ref-docs; change the types or hack/kindsdoc/templates, then run make generate. -->
 # Kinds
 
-What Plumbline keeps in the Kubernetes API. A person writes guards, Environments, GuardDefaults, RemediationPolicies, RemediationRequests and ABReleases, and sets `accept` in a Baseline; Plumbline writes the other kinds, and each status.
+What Plumbline keeps in the Kubernetes API. A person writes guards, Environments, GuardDefaults, RemediationPolicies, RemediationRequests, ABReleases and RolloutStrategies, and sets `accept` in a Baseline; Plumbline writes the other kinds, and each status.
 Every field is bounded and every enum closed: a wrong object is refused by the API server, with the path of the field. All kinds are in the category `plumbline` (`kubectl get plumbline`).
 
 | Kind | Short | Scope | Written by | Answers |
 |---|---|---|---|---|
-| [Environment](#environment) | `env` | cluster | people | how much do these namespaces matter? |
-| [GuardDefaults](#guarddefaults) | `gd` | cluster | people | how often is checked, how much at once? |
-| [ClusterSpecGuard](#clusterspecguard) | `csg` | cluster | the platform team | what is guarded in which namespaces, and who may change it? |
-| [SpecGuard](#specguard) | `sg` | namespace | the team that owns the namespace | what is guarded here, and who may change it? |
-| [Baseline](#baseline) | `bl` | namespace | Plumbline; people set `spec.accept` | what was authorized for this object, and what runs? |
-| [BaselineRevision](#baselinerevision) | `blr` | namespace | Plumbline | what did the authorized object look like? |
+| [Environment](#environment) |  | cluster | people | how much do these namespaces matter? |
+| [GuardDefaults](#guarddefaults) |  | cluster | people | how often is checked, how much at once? |
+| [ClusterSpecGuard](#clusterspecguard) |  | cluster | the platform team | what is guarded in which namespaces, and who may change it? |
+| [SpecGuard](#specguard) |  | namespace | the team that owns the namespace | what is guarded here, and who may change it? |
+| [Baseline](#baseline) |  | namespace | Plumbline; people set `spec.accept` | what was authorized for this object, and what runs? |
+| [BaselineRevision](#baselinerevision) |  | namespace | Plumbline | what did the authorized object look like? |
 | [RemediationRequest](#remediationrequest) | `rreq` | namespace | people, in their own name | put these drifted objects back now? |
 | [RemediationPolicy](#remediationpolicy) | `rpol` | cluster | the platform team | which drift of an Environment is remediated, when, and how much at once? |
 | [RemediationPlan](#remediationplan) | `rplan` | namespace | Plumbline, and people in their own name; people set `spec.control` | which steps remediate these objects, and how did each end? |
 | [RemediationLedger](#remediationledger) | `rled` | Plumbline's namespace | Plumbline; people set `spec.halt` and `spec.override` | what was granted lately, and who has halted remediation? |
 | [ABRelease](#abrelease) | `abr` | namespace | the team that owns the namespace | how are the requests of this Service divided, and who has that? |
+| [RolloutStrategy](#rolloutstrategy) | `rstrategy` | cluster | the platform team | by which stages does a new revision get requests? |
 
 Ready, Reconciling and Stalled follow kstatus: Ready is True when the object is in force (of a Baseline: in sync), Reconciling is True while the observation lags behind the spec, Stalled is True when only a change of the spec can help. `status.observedGeneration` below `metadata.generation` means that the status speaks of an older spec. Announced of a RemediationPlan is False until people are [told of the end](../guides/notifications.md#what-is-promised). [Each other condition](api-policy.md#conditions) is there from the first status on, and False where it does not hold.
 
