@@ -57,7 +57,7 @@ a terminal; elsewhere it needs --yes.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.accept(cmd, args, o)
 		},
-		ValidArgsFunction: a.completeObject,
+		ValidArgsFunction: a.completeObject(),
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()

@@ -35,7 +35,7 @@ Whoever went past a guard that denies gave a reason; it stands below the table.`
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.blame(cmd, args, output, noHeaders)
 		},
-		ValidArgsFunction: a.completeObject,
+		ValidArgsFunction: a.completeObject(),
 	}
 	addOutputFlag(cmd, &output, "json", "yaml", "wide")
 	addNoHeadersFlag(cmd, &noHeaders)

@@ -41,7 +41,7 @@ touched.
 			}
 			return err
 		},
-		ValidArgsFunction: a.completeObject,
+		ValidArgsFunction: a.completeObject(),
 	}
 	o.selection.addFlags(cmd)
 	o.listOutput.addFlags(cmd, "Baselines")

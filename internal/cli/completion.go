@@ -79,25 +79,27 @@ func (a *app) shellCompletion(cmd *cobra.Command, shell string) error {
 
 // completeObject completes TYPE/NAME and TYPE NAME from the Baselines of the
 // namespace: only guarded objects have anything to show.
-func (a *app) completeObject(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
-	defer cancel()
-	c, err := a.connect()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	list := &v1alpha1.BaselineList{}
-	if err := c.List(ctx, list, client.InNamespace(c.namespace)); err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	kind, _, slash := strings.Cut(typed, "/")
-	switch {
-	case slash:
-		return c.completeNames(list.Items, kind, kind+"/", typed), cobra.ShellCompDirectiveNoFileComp
-	case len(args) > 0 && !strings.Contains(args[0], "/"):
-		return c.completeNames(list.Items, args[0], "", typed), cobra.ShellCompDirectiveNoFileComp
-	default:
-		return completeTypes(list.Items, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+func (a *app) completeObject() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+		defer cancel()
+		c, err := a.connect()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		list := &v1alpha1.BaselineList{}
+		if err := c.List(ctx, list, client.InNamespace(c.namespace)); err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		kind, _, slash := strings.Cut(typed, "/")
+		switch {
+		case slash:
+			return c.completeNames(list.Items, kind, kind+"/", typed), cobra.ShellCompDirectiveNoFileComp
+		case len(args) > 0 && !strings.Contains(args[0], "/"):
+			return c.completeNames(list.Items, args[0], "", typed), cobra.ShellCompDirectiveNoFileComp
+		default:
+			return completeTypes(list.Items, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
 	}
 }
 

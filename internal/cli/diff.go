@@ -33,7 +33,7 @@ Exit status: 0 no differences were found. 1 differences were found.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.diff(cmd, args, output)
 		},
-		ValidArgsFunction: a.completeObject,
+		ValidArgsFunction: a.completeObject(),
 	}
 	addOutputFlag(cmd, &output, "json", "yaml")
 	return cmd

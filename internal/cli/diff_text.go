@@ -101,13 +101,13 @@ func (w *diffWriter) value(color, sign, value string) {
 	}
 }
 
-func (a *app) renderRevisionDiff(r diffReport, from, to string) string {
-	if !r.Different {
+func (a *app) renderRevisionDiff(object string, changes []changeReport, from, to string) string {
+	if len(changes) == 0 {
 		return ""
 	}
 	w := &diffWriter{color: printers.AllowsColorOutput(a.Out)}
-	w.line(colorHeader, "--- "+r.Object+"  revision "+from)
-	w.line(colorHeader, "+++ "+r.Object+"  revision "+to)
-	w.changes(r.Changes)
+	w.line(colorHeader, "--- "+object+"  revision "+from)
+	w.line(colorHeader, "+++ "+object+"  revision "+to)
+	w.changes(changes)
 	return w.String()
 }

@@ -40,7 +40,7 @@ records of one step.`,
 			"# The policy as it was then", "%s evidence get production-3f9c2a -n shop --evidence ./copy -o json | jq .policy.body",
 			"# One step, as it was signed, from a copy and without a cluster", "%s evidence get shop/production-3f9c2a --step 0 --evidence ./copy --key public.pem --offline -o json"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.evidenceGet(cmd, args, &o) },
-		ValidArgsFunction: a.completePlan,
+		ValidArgsFunction: a.completePlan(),
 	}
 	o.addFlags(cmd)
 	addOutputFlag(cmd, &o.output, "json", "yaml", "wide")

@@ -55,9 +55,9 @@ options of the executor, which nobody else knows.`,
 // when a slash says so.
 func (a *app) completePolicyThenObject(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 && !strings.Contains(typed, "/") {
-		return a.completePolicy(cmd, args, typed)
+		return a.completePolicy()(cmd, args, typed)
 	}
-	return a.completeObject(cmd, nil, typed)
+	return a.completeObject()(cmd, nil, typed)
 }
 
 // explainQuestion is what a command line asks.

@@ -38,7 +38,7 @@ It holds until unhalt.`,
 			}
 			return a.setHalt(cmd, args, o, true)
 		},
-		ValidArgsFunction: a.completeEnvironment,
+		ValidArgsFunction: a.completeEnvironment(),
 	}
 	o.addFlags(cmd)
 	addReasonFlag(cmd, &o.reason)
@@ -54,7 +54,7 @@ func (a *app) unhaltCommand() *cobra.Command {
 active policies make new ones.`,
 		Example:           examples("# Go on", "%s unhalt production"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.setHalt(cmd, args, o, false) },
-		ValidArgsFunction: a.completeEnvironment,
+		ValidArgsFunction: a.completeEnvironment(),
 	}
 	o.addFlags(cmd)
 	return cmd

@@ -55,7 +55,7 @@ changes the object and cannot change the stamp.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.hash(cmd, args, o)
 		},
-		ValidArgsFunction: a.completeObject,
+		ValidArgsFunction: a.completeObject(),
 	}
 	cmd.Flags().StringArrayVarP(&o.filenames, "filename", "f", nil, "File with JSON or YAML documents, or - for standard input. May be given several times.")
 	cmd.Flags().StringVar(&o.algorithm, "algorithm", "", "Algorithm: pl1, pl2 or ddem002. The default is pl1 or pl2, by the kind.")

@@ -43,7 +43,7 @@ compares two, with values that look like secrets redacted.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.history(cmd, args, o)
 		},
-		ValidArgsFunction: a.completeObject,
+		ValidArgsFunction: a.completeObject(),
 	}
 	addOutputFlag(cmd, &o.output, "json", "yaml", "wide")
 	addNoHeadersFlag(cmd, &o.noHeaders)
@@ -174,6 +174,5 @@ func (a *app) diffRevisions(cmd *cobra.Command, c *cluster, b *v1alpha1.Baseline
 	if output == "json" || output == "yaml" {
 		return a.printStructured(output, map[string]any{"object": baselineObject(b), "from": numbers[0], "to": numbers[1], "changes": changes})
 	}
-	r := diffReport{Object: baselineObject(b), Different: len(changes) > 0, Changes: changes}
-	return a.print(a.renderRevisionDiff(r, numbers[0], numbers[1]))
+	return a.print(a.renderRevisionDiff(baselineObject(b), changes, numbers[0], numbers[1]))
 }

@@ -58,7 +58,7 @@ newest first: whose they are, how far they are, and what they wait for.`,
 	flags.StringVar(&o.policy, "policy", "", "Only plans of this RemediationPolicy.")
 	flags.StringSliceVar(&o.phases, "phase", nil, "Only plans in these phases, e.g. Running,Deferred.")
 	completeValues(cmd, "phase", phaseNames()...)
-	mustComplete(cmd, "policy", a.completePolicy)
+	mustComplete(cmd, "policy", a.completePolicy())
 	return cmd
 }
 
@@ -213,23 +213,25 @@ func summarizePlans(plans []v1alpha1.RemediationPlan) string {
 }
 
 // completePlan completes the names of plans in the namespace.
-func (a *app) completePlan(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
-	defer cancel()
-	c, err := a.connect()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	plans, err := c.plans(ctx, client.InNamespace(c.namespace))
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	sortPlans(plans)
-	var names []cobra.Completion
-	for i := range plans {
-		if strings.HasPrefix(plans[i].Name, typed) {
-			names = append(names, cobra.CompletionWithDesc(plans[i].Name, phaseWords(&plans[i])))
+func (a *app) completePlan() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+		defer cancel()
+		c, err := a.connect()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		plans, err := c.plans(ctx, client.InNamespace(c.namespace))
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		sortPlans(plans)
+		var names []cobra.Completion
+		for i := range plans {
+			if strings.HasPrefix(plans[i].Name, typed) {
+				names = append(names, cobra.CompletionWithDesc(plans[i].Name, phaseWords(&plans[i])))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

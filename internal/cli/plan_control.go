@@ -30,7 +30,7 @@ func (a *app) planControlCommand(v planVerb) *cobra.Command {
 		Long:              v.long,
 		Example:           v.examples,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.planControl(cmd, args, v, o) },
-		ValidArgsFunction: a.completePlan,
+		ValidArgsFunction: a.completePlan(),
 	}
 	flags := cmd.Flags()
 	addReasonFlag(cmd, &o.reason)
@@ -157,9 +157,9 @@ func (a *app) awaitPlans(ctx context.Context, c *cluster, sent []*v1alpha1.Remed
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: asked for; waiting for it: %w", planName(p), err))
 		case outcome.Progress == actions.Refused:
-			failed = append(failed, fmt.Errorf("%s was not %s: %s", planName(p), v.done, v.outcomeWords(outcome)))
+			failed = append(failed, fmt.Errorf("%s was not %s: %s", planName(p), v.done, outcomeWords(v.done, outcome)))
 		default:
-			if err := a.planResult(last, v.outcomeWords(outcome)); err != nil {
+			if err := a.planResult(last, outcomeWords(v.done, outcome)); err != nil {
 				return err
 			}
 		}

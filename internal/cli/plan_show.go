@@ -29,7 +29,7 @@ of targets are from the grant of the step to its end.
 			"# How far is it, and what happened", "%s plan show production-3f9c2a",
 			"# As the cluster has it", "%s plan show production-3f9c2a -o yaml"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.planShow(cmd, args, output) },
-		ValidArgsFunction: a.completePlan,
+		ValidArgsFunction: a.completePlan(),
 	}
 	addOutputFlag(cmd, &output, "json", "yaml", "wide")
 	return cmd

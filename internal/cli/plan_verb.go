@@ -108,8 +108,8 @@ func (a *app) wordPlanError(err error) error {
 	return err
 }
 
-// outcomeWords tells what became of the verb.
-func (v planVerb) outcomeWords(o actions.PlanOutcome) string {
+// outcomeWords tells what became of a verb, whose participle is done.
+func outcomeWords(done string, o actions.PlanOutcome) string {
 	switch o.Reason {
 	case actions.PlanWasDeleted:
 		return "it was deleted meanwhile"
@@ -120,13 +120,13 @@ func (v planVerb) outcomeWords(o actions.PlanOutcome) string {
 	case actions.PlanEndedBefore:
 		return fmt.Sprintf("it ended as %s before", o.Phase)
 	case actions.PlanEndedSince:
-		return fmt.Sprintf("%s, and ended as %s", v.done, o.Phase)
+		return fmt.Sprintf("%s, and ended as %s", done, o.Phase)
 	case actions.PlanSuperseded:
 		return controlWords(o.Control) + " since"
 	case actions.PlanRuns:
-		return v.done + ": " + runningWords(o.Deferral)
+		return done + ": " + runningWords(o.Deferral)
 	case actions.PlanWaits:
-		return fmt.Sprintf("%s; it waits: %s", v.done, o.Deferral)
+		return fmt.Sprintf("%s; it waits: %s", done, o.Deferral)
 	default:
 		return string(o.Reason)
 	}

@@ -48,7 +48,7 @@ how many of those would be put back now, and what holds the policy back.`,
 	o.addFlags(cmd, "RemediationPolicies")
 	cmd.Flags().StringVarP(&o.labels, "selector", "l", "", "Selector (label query) to filter on, supports '=', '==', '!=', 'in', 'notin'.")
 	cmd.Flags().StringVar(&o.environment, "environment", "", "Only policies of this Environment.")
-	mustComplete(cmd, "environment", a.completeEnvironment)
+	mustComplete(cmd, "environment", a.completeEnvironment())
 	return cmd
 }
 
@@ -156,29 +156,33 @@ func (c *cluster) policy(ctx context.Context, name string) (*v1alpha1.Remediatio
 }
 
 // completePolicy completes the names of policies, as argument or as flag.
-func (a *app) completePolicy(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(args) > 0 && !cmd.HasParent() {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	list := &v1alpha1.RemediationPolicyList{}
-	return a.completeFrom(cmd, list, typed, func() []cobra.Completion {
-		var names []cobra.Completion
-		for i := range list.Items {
-			names = append(names, cobra.CompletionWithDesc(list.Items[i].Name, string(actions.ModeOf(&list.Items[i]))))
+func (a *app) completePolicy() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 && !cmd.HasParent() {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return names
-	})
+		list := &v1alpha1.RemediationPolicyList{}
+		return a.completeFrom(cmd, list, typed, func() []cobra.Completion {
+			var names []cobra.Completion
+			for i := range list.Items {
+				names = append(names, cobra.CompletionWithDesc(list.Items[i].Name, string(actions.ModeOf(&list.Items[i]))))
+			}
+			return names
+		})
+	}
 }
 
-func (a *app) completeEnvironment(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	list := &v1alpha1.EnvironmentList{}
-	return a.completeFrom(cmd, list, typed, func() []cobra.Completion {
-		var names []cobra.Completion
-		for i := range list.Items {
-			names = append(names, cobra.CompletionWithDesc(list.Items[i].Name, string(list.Items[i].Spec.Criticality)))
-		}
-		return names
-	})
+func (a *app) completeEnvironment() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		list := &v1alpha1.EnvironmentList{}
+		return a.completeFrom(cmd, list, typed, func() []cobra.Completion {
+			var names []cobra.Completion
+			for i := range list.Items {
+				names = append(names, cobra.CompletionWithDesc(list.Items[i].Name, string(list.Items[i].Spec.Criticality)))
+			}
+			return names
+		})
+	}
 }
 
 // completeFrom lists objects of the cluster and offers what names makes of them.

@@ -75,7 +75,7 @@ func (a *app) policyModeCommand(m policyMode) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: m.name + " NAME", Short: m.short, Long: m.long, Example: m.examples,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.setMode(cmd, args, m, o) },
-		ValidArgsFunction: a.completePolicy,
+		ValidArgsFunction: a.completePolicy(),
 	}
 	addDryRunFlag(cmd, &o.dryRun, "If client, only print what would be done. If server, submit the request without persisting it.")
 	flags := cmd.Flags()

@@ -39,7 +39,7 @@ Limits over time are not looked at here: "policy explain" tells them.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.planPreview(cmd, args, output, system)
 		},
-		ValidArgsFunction: a.completePolicy,
+		ValidArgsFunction: a.completePolicy(),
 	}
 	addOutputFlag(cmd, &output, "json", "yaml", "wide")
 	addSystemFlag(cmd, &system)

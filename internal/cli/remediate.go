@@ -61,7 +61,7 @@ as "plan preview" does; --dry-run=server sends the request without storing it.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.remediate(cmd, args, o)
 		},
-		ValidArgsFunction: a.completeObject,
+		ValidArgsFunction: a.completeObject(),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.policy, "policy", "", "The RemediationPolicy whose action and limits count; required.")
@@ -71,7 +71,7 @@ as "plan preview" does; --dry-run=server sends the request without storing it.
 	addOutputFlag(cmd, &o.output, "json", "yaml")
 	addSystemFlag(cmd, &o.system)
 	flags.DurationVar(&o.wait, "wait", defaultWait, "How long to wait, in all, until the assessor has answered and the plan is under way; 0s: do not wait.")
-	mustComplete(cmd, "policy", a.completePolicy)
+	mustComplete(cmd, "policy", a.completePolicy())
 	return cmd
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 )
 
-// beginVerb judges the plan that a request came to: it begins without a further word.
-var beginVerb = planVerb{name: "begin", done: "begun"}
+// begun is the participle for the plan that a request came to: it begins without a further word.
+const begun = "begun"
 
 // requestRemediation sends a request, and waits for what comes of it.
 func (a *app) requestRemediation(ctx context.Context, c *cluster, baselines []v1alpha1.Baseline, request *v1alpha1.RemediationRequest, o remediateOptions) error {
@@ -125,7 +125,7 @@ func (a *app) awaitBegin(ctx, deadline context.Context, c *cluster, key client.O
 	if err := c.Get(deadline, key, plan); err != nil {
 		return fmt.Errorf("plan %s is made; waiting for it: %w", key, err)
 	}
-	outcome, last, err := actions.AwaitPlanVerb(deadline, c, beginVerb.verb, plan)
+	outcome, last, err := actions.AwaitPlanVerb(deadline, c, "", plan)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -134,9 +134,9 @@ func (a *app) awaitBegin(ctx, deadline context.Context, c *cluster, key client.O
 	case err != nil:
 		return fmt.Errorf("%s is made; waiting for it: %w", planName(plan), err)
 	case outcome.Progress == actions.Refused, planEnded(last) && last.Status.Phase != v1alpha1.PlanSucceeded:
-		return fmt.Errorf("%s: %s", planName(plan), printable(beginVerb.outcomeWords(outcome)))
+		return fmt.Errorf("%s: %s", planName(plan), printable(outcomeWords(begun, outcome)))
 	case o.output != "":
 		return nil
 	}
-	return a.planResult(last, beginVerb.outcomeWords(outcome))
+	return a.planResult(last, outcomeWords(begun, outcome))
 }

@@ -40,11 +40,25 @@ func fleet() []client.Object {
 
 func TestStatus_Golden(t *testing.T) {
 	cases := map[string][]string{
-		"default":   {"status"},
-		"wide":      {"status", "-o", "wide", "-A"},
-		"bare":      {"status", "--no-headers"},
-		"name":      {"status", "-o", "name"},
-		"one":       {"status", "deployment/web", "-o", "yaml"},
+		"default": {"status"},
+		"wide":    {"status", "-o", "wide", "-A"},
+		"bare":    {"status", "--no-headers"},
+		"name":    {"status", "-o", "name"},
+		"one":     {"status", "deployment/web", "-o", "yaml"},
+	}
+	for name, args := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := fakeCluster{objects: fleet()}.run(t, "", args...)
+			if got.Code != 0 || got.Stderr != "" {
+				t.Errorf("%q gave %d, %s", args, got.Code, got.Stderr)
+			}
+			golden.Check(t, filepath.Join("testdata", "status/"+name+".txt"), got.Stdout)
+		})
+	}
+}
+
+func TestBlame_Golden(t *testing.T) {
+	cases := map[string][]string{
 		"blame":     {"blame", "deployment/web"},
 		"blamewide": {"blame", "deployment", "fought", "-o", "wide"},
 		"blamejson": {"blame", "deployment/web", "-o", "json"},

@@ -46,7 +46,7 @@ that could not be read, nothing guarded at all, or an error).`,
 			}
 			return err
 		},
-		ValidArgsFunction: a.completeObject,
+		ValidArgsFunction: a.completeObject(),
 	}
 	o.selection.addFlags(cmd)
 	o.listOutput.addFlags(cmd, "Baselines")
