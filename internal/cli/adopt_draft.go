@@ -179,14 +179,14 @@ func (a *app) draftFromFile(ctx context.Context, c *cluster, file string) (adopt
 	if err != nil {
 		return adopt.Draft{}, err
 	}
-	documents, err := readDocuments(source, data)
+	docs, err := readDocuments(source, data)
 	if err != nil {
 		return adopt.Draft{}, err
 	}
-	if len(documents) != 1 {
-		return adopt.Draft{}, fmt.Errorf("%s holds %d documents, want one guard", source, len(documents))
+	if len(docs) != 1 {
+		return adopt.Draft{}, fmt.Errorf("%s holds %d docs, want one guard", source, len(docs))
 	}
-	draft, err := parseGuard(documents[0].body)
+	draft, err := parseGuard(docs[0].body)
 	if err != nil {
 		return adopt.Draft{}, fmt.Errorf("%s: %w", source, err)
 	}

@@ -269,7 +269,7 @@ func (a *app) gateWords(g *explain.Gate) string {
 		parts = append(parts, g.Message)
 	}
 	if g.State == explain.Closed && !g.Until.IsZero() {
-		parts = append(parts, a.untilWords(metav1Time(g.Until)))
+		parts = append(parts, a.untilWords(metav1.NewTime(g.Until)))
 	}
 	if len(parts) == 0 {
 		return map[explain.State]string{explain.Open: "nothing in its way", explain.Unknown: "not known"}[g.State]

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
@@ -65,7 +66,7 @@ func inPhase(phase v1alpha1.PlanPhase) func(*v1alpha1.RemediationPlan) {
 		s := &p.Status
 		s.Phase, s.Holder, s.Epoch, s.ObservedGeneration = phase, "executor-0", 2, p.Generation
 		s.Counts.Total = int32(len(p.Spec.Plan.Targets))
-		if planEnded(p) {
+		if protocol.Final(p.Status.Phase) {
 			s.StartTime, s.CompletionTime = new(before(5*time.Minute)), new(before(4*time.Minute))
 		}
 	}

@@ -212,7 +212,7 @@ func (a *app) describePreview(r *previewReport, wide bool) string {
 	for _, l := range r.LeftOut {
 		until := ""
 		if l.Until != nil {
-			until = " (" + a.untilWords(metav1Time(*l.Until)) + ")"
+			until = " (" + a.untilWords(metav1.NewTime(*l.Until)) + ")"
 		}
 		d.line(1, "%s/%s  %s: %s%s", l.Namespace, l.Object, l.Reason, l.Message, until)
 	}
@@ -224,7 +224,7 @@ func (a *app) describePreview(r *previewReport, wide bool) string {
 func (a *app) describePreviewedPlan(d *description, p *previewedPlan, wide bool) {
 	when := "begins at once"
 	if p.ScheduledFor != nil {
-		when = "waits " + a.untilWords(metav1Time(*p.ScheduledFor))
+		when = "waits " + a.untilWords(metav1.NewTime(*p.ScheduledFor))
 	}
 	d.section(fmt.Sprintf("Plan %s/%s, %s", p.Namespace, p.Name, when))
 	for i := range p.Steps {
@@ -236,7 +236,7 @@ func (a *app) describePreviewedPlan(d *description, p *previewedPlan, wide bool)
 		if len(s.FieldManagers) > 0 {
 			d.line(3, "its fields go back to %s", strings.Join(s.FieldManagers, ", "))
 		}
-		d.line(3, "severity %s (%d), since %s, by %s", s.Severity, s.Score, a.age(metav1Time(s.FirstSeen)), actorList(s.Actors))
+		d.line(3, "severity %s (%d), since %s, by %s", s.Severity, s.Score, a.age(metav1.NewTime(s.FirstSeen)), actorList(s.Actors))
 		for _, change := range s.Changes {
 			describeChange(d, change, wide)
 		}
@@ -285,5 +285,3 @@ func previewVerdict(r *previewReport) string {
 
 // oneLine is for texts of others that go over several lines.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-func metav1Time(t time.Time) metav1.Time { return metav1.NewTime(t) }
