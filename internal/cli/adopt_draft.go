@@ -184,7 +184,7 @@ func (a *app) draftFromFile(ctx context.Context, c *cluster, file string) (adopt
 		return adopt.Draft{}, err
 	}
 	if len(docs) != 1 {
-		return adopt.Draft{}, fmt.Errorf("%s holds %d docs, want one guard", source, len(docs))
+		return adopt.Draft{}, fmt.Errorf("%s holds %d documents, want one guard", source, len(docs))
 	}
 	draft, err := parseGuard(docs[0].body)
 	if err != nil {
