@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package invocation
+
+import (
+	"io"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// Environment is what a process lends to the plugin.
+type Environment struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// Now is the clock that relative ages are counted from.
+	Now func() time.Time
+	// Version of the plugin, as "kubectl plumbline version" prints it.
+	Version string
+}
+
+// Invocation is what the commands share.
+type Invocation struct {
+	genericiooptions.IOStreams
+	Now         func() time.Time
+	Version     string
+	ConfigFlags *genericclioptions.ConfigFlags
+	// connect reaches the cluster that the flags and the kubeconfig name. It
+	// is called by the commands that need one: hash -f works without.
+	Connect func() (*Cluster, error)
+	// interactive tells whether somebody can answer a question.
+	IsInteractive func() bool
+}
+
+// New returns an invocation by env that reads the flags of kubectl.
+func New(env Environment) *Invocation {
+	inv := &Invocation{
+		IOStreams:   genericiooptions.IOStreams{In: env.In, Out: env.Out, ErrOut: env.Err},
+		Now:         env.Now,
+		Version:     env.Version,
+		ConfigFlags: genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(ClientBurst).WithDiscoveryQPS(ClientQPS),
+	}
+	inv.Connect = inv.connectByFlags
+	inv.IsInteractive = isInteractive(env.In)
+	return inv
+}
+
+// WithOut returns an invocation like this one that prints to out.
+func (inv *Invocation) WithOut(out io.Writer) *Invocation {
+	other := *inv
+	other.Out = out
+	return &other
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package invocation
+
+import (
+	"strings"
+)
+
+// WaitingWidth is how much of what a plan waits for a table shows without -o wide.
+const WaitingWidth = 60
+
+func FormatHash(hash string, wide bool) string {
+	if wide {
+		return hash
+	}
+	return ShortenHash(hash)
+}
+
+func ListActors(actors []string) string {
+	if len(actors) == 0 {
+		return NameActor("")
+	}
+	return strings.Join(actors, ", ")
+}
+
+func AppendReason(text, reason string) string {
+	if reason == "" {
+		return text
+	}
+	return text + ": " + reason
+}
+
+// HashDigits is how much of a hash tells two apart for a person.
+const HashDigits = 12
+
+// ShortenHash keeps the algorithm and the first digits: pl1:1f2e3d4c5b6a.
+func ShortenHash(hash string) string {
+	algorithm, digits, found := strings.Cut(hash, "sha256:")
+	if !found || len(digits) <= HashDigits {
+		return hash
+	}
+	return algorithm + digits[:HashDigits]
+}
+
+func NameActor(user string) string {
+	if user == "" {
+		return "<unknown>"
+	}
+	return user
+}
+
+func NamePath(path string) string {
+	if path == "" {
+		return "(object)"
+	}
+	return path
+}
