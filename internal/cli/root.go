@@ -44,7 +44,7 @@ var verbs = []func(*invocation.Invocation) *cobra.Command{
 // answer with 1 and fail with 2.
 func Run(ctx context.Context, args []string, env Environment) int {
 	inv := invocation.New(env)
-	root := newRoot(inv) //nolint:contextcheck // commands get theirs from cobra, which gets it below
+	root := newRoot(inv)
 	return inv.Run(ctx, root, args)
 }
 

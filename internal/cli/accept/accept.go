@@ -33,6 +33,7 @@ type acceptOptions struct {
 	wait   time.Duration
 }
 
+// Command returns the command "accept".
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	var o acceptOptions

@@ -29,6 +29,7 @@ type adoptOptions struct {
 	yes       bool
 }
 
+// Command returns the command "adopt".
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	var o adoptOptions

@@ -48,6 +48,7 @@ func Drifted(findings ...v1alpha1.Finding) func(*v1alpha1.Baseline) {
 	}
 }
 
+// Found returns a finding of age at path: the value was, is now, and user wrote it.
 func Found(path, was, now, user string, age time.Duration) v1alpha1.Finding {
 	f := v1alpha1.Finding{
 		Path: path, Operation: v1alpha1.OperationChanged, Type: v1alpha1.DriftScale, Class: v1alpha1.ClassScale,
@@ -63,10 +64,12 @@ func Found(path, was, now, user string, age time.Duration) v1alpha1.Finding {
 	return f
 }
 
+// InState gives a Baseline the state s.
 func InState(s v1alpha1.DriftState) func(*v1alpha1.Baseline) {
 	return func(b *v1alpha1.Baseline) { b.Status.State = s }
 }
 
+// RevisionOf returns revision number of a Baseline, with body as its authorized body.
 func RevisionOf(t *testing.T, b *v1alpha1.Baseline, number int64, body string) *v1alpha1.BaselineRevision {
 	t.Helper()
 	encoder, err := zstd.NewWriter(nil)

@@ -22,17 +22,19 @@ import (
 // Cluster is a cluster in memory: what does not need a real API server is
 // tested on it, and what needs a server that misbehaves.
 type Cluster struct {
+	// Objects are what the API server has.
 	Objects []client.Object
-	// live bodies by name; a name without one does not exist.
+	// Live bodies by name; a name without one does not exist.
 	Live map[string]string
-	// targets takes dry runs.
-	Targets targets
-	// hooks come before the fake's own answer.
+	// Targets takes dry runs.
+	Targets Targets
+	// Hooks come before the fake's own answer.
 	Hooks interceptor.Funcs
-	// time of the API server; nil is that of the tests.
+	// Time of the API server; nil is that of the tests.
 	Time func() time.Time
 }
 
+// Connect returns the fake as a command sees it.
 func (f Cluster) Connect(t *testing.T) *invocation.Cluster {
 	t.Helper()
 	scheme, err := invocation.NewScheme()

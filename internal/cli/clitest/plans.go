@@ -21,6 +21,7 @@ const (
 	planUID   = "5d0c8f0e-7a61-4a7c-8f0d-64f1c1b7e002"
 )
 
+// Pl1 returns a hash that consists of one digit.
 func Pl1(digit string) string { return "pl1:sha256:" + strings.Repeat(digit, 64) }
 
 // PlanOf is a new plan for Deployments; change alters it.
@@ -72,6 +73,7 @@ func InPhase(phase v1alpha1.PlanPhase) func(*v1alpha1.RemediationPlan) {
 	}
 }
 
+// Deferred has a plan wait, for the reason why, until a time or without an end.
 func Deferred(why string, until *metav1.Time) func(*v1alpha1.RemediationPlan) {
 	return func(p *v1alpha1.RemediationPlan) {
 		InPhase(v1alpha1.PlanDeferred)(p)
@@ -79,6 +81,7 @@ func Deferred(why string, until *metav1.Time) func(*v1alpha1.RemediationPlan) {
 	}
 }
 
+// Asked has a person ask verb of a plan.
 func Asked(verb v1alpha1.PlanVerb, by, reason string) func(*v1alpha1.RemediationPlan) {
 	return func(p *v1alpha1.RemediationPlan) {
 		p.Spec.Control = v1alpha1.PlanControl{Verb: verb, RequestedBy: by, Reason: reason}
@@ -128,16 +131,19 @@ func PolicyOf(name string, change ...func(*v1alpha1.RemediationPolicy)) *v1alpha
 	return p
 }
 
+// ActiveBy sets a policy active in the name of user.
 func ActiveBy(user string, groups ...string) func(*v1alpha1.RemediationPolicy) {
 	return func(p *v1alpha1.RemediationPolicy) {
 		p.Spec.Mode, p.Spec.RequestedBy, p.Spec.RequestedByGroups = v1alpha1.PolicyModeActive, user, groups
 	}
 }
 
+// ActsAs has a policy act as a ServiceAccount.
 func ActsAs(account string) func(*v1alpha1.RemediationPolicy) {
 	return func(p *v1alpha1.RemediationPolicy) { p.Spec.ServiceAccountName = account }
 }
 
+// LedgerFor returns the ledger of an Environment or of the cluster; change alters it.
 func LedgerFor(name, scope string, change ...func(*v1alpha1.RemediationLedger)) *v1alpha1.RemediationLedger {
 	l := &v1alpha1.RemediationLedger{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: name, UID: types.UID("uid-" + name)},
@@ -149,6 +155,7 @@ func LedgerFor(name, scope string, change ...func(*v1alpha1.RemediationLedger)) 
 	return l
 }
 
+// ObjectsOf returns objects of one kind as objects of any kind.
 func ObjectsOf[T client.Object](objects ...T) []client.Object {
 	out := make([]client.Object, len(objects))
 	for i := range objects {

@@ -4,17 +4,19 @@ package clitest
 
 import (
 	"bytes"
-	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
-	"github.com/spf13/cobra"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 )
 
+// Must ends the test on an error.
 func Must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -25,6 +27,7 @@ func Must(t *testing.T, err error) {
 // Now is the clock of all tests.
 var Now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
+// Before returns the time d before [Now].
 func Before(d time.Duration) metav1.Time { return metav1.NewTime(Now.Add(-d)) }
 
 // Answer is what a command line gave.

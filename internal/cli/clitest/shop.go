@@ -55,7 +55,7 @@ func Shop(t *testing.T, change ...func(*v1alpha1.RemediationPolicy)) Cluster {
 			Spec:       v1alpha1.GuardSpec{Resources: []v1alpha1.GuardedResource{{APIVersion: "apps/v1", Kind: "Deployment"}}},
 		},
 	}
-	return Cluster{Objects: objects, Live: map[string]string{"web": live}, Targets: targets{live: live}}
+	return Cluster{Objects: objects, Live: map[string]string{"web": live}, Targets: Targets{Live: live}}
 }
 
 // Vanished is the shop after bob deleted the Deployment, which had two owners.
@@ -92,7 +92,7 @@ func Vanished(t *testing.T, change ...func(*v1alpha1.RemediationPolicy)) Cluster
 	parent.SetName("parent")
 	parent.SetUID("uid-parent")
 	f.Objects = append(f.Objects, parent)
-	f.Targets.live = ""
+	f.Targets.Live = ""
 	return f
 }
 
@@ -101,4 +101,5 @@ func TooOld(p *v1alpha1.RemediationPolicy) {
 	p.Spec.MaximumDriftAge = &metav1.Duration{Duration: time.Minute}
 }
 
+// AuthorizedSpec is what the Deployment of [Shop] should have as its spec.
 const AuthorizedSpec = `{"replicas":1,"template":{"spec":{"containers":[{"env":[{"name":"API_TOKEN","value":"old-secret"}],"image":"nginx:1.27","name":"app"}]}}}`

@@ -12,24 +12,27 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
 
-// targets answers dry runs: what is put is stored, unless put says otherwise.
-type targets struct {
-	live  string
+// Targets answers dry runs: what is put is stored, unless put says otherwise.
+type Targets struct {
+	Live  string
 	OnPut func(body []byte) ([]byte, error)
 }
 
-func (t targets) Get(_ context.Context, ref exec.Reference) ([]byte, error) {
-	if t.live == "" {
+// Get returns the live object.
+func (t Targets) Get(_ context.Context, ref exec.Reference) ([]byte, error) {
+	if t.Live == "" {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Group: ref.Group, Resource: "deployments"}, ref.Name)
 	}
-	return []byte(t.live), nil
+	return []byte(t.Live), nil
 }
 
-func (targets) Patch(context.Context, exec.Reference, []byte) ([]byte, error) {
+// Patch fails: a preview patches no object.
+func (Targets) Patch(context.Context, exec.Reference, []byte) ([]byte, error) {
 	return nil, errors.New("a preview patches no object")
 }
 
-func (t targets) Put(_ context.Context, _ exec.Reference, body []byte, dryRun bool) ([]byte, error) {
+// Put answers the dry run of an update, and fails on a write.
+func (t Targets) Put(_ context.Context, _ exec.Reference, body []byte, dryRun bool) ([]byte, error) {
 	if !dryRun {
 		return nil, errors.New("a preview must not write")
 	}
@@ -39,6 +42,7 @@ func (t targets) Put(_ context.Context, _ exec.Reference, body []byte, dryRun bo
 	return body, nil
 }
 
-func (t targets) Post(ctx context.Context, ref exec.Reference, body []byte, dryRun bool) ([]byte, error) {
+// Post answers the dry run of a creation, and fails on a write.
+func (t Targets) Post(ctx context.Context, ref exec.Reference, body []byte, dryRun bool) ([]byte, error) {
 	return t.Put(ctx, ref, body, dryRun)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
-// Change is one difference; before and after are canonical JSON,
-// redacted.
+// Change is one difference at a path, an RFC 6901 pointer. Before and after are canonical
+// JSON in which values that look like secrets are redacted.
 type Change struct {
 	Path      string `json:"path"`
 	Operation string `json:"operation"`
@@ -17,6 +17,7 @@ type Change struct {
 	Reordered bool `json:"reordered,omitempty"`
 }
 
+// ReportChanges returns changes in their order, with values that look like secrets redacted.
 func ReportChanges(changes []diff.Change) []Change {
 	reports := make([]Change, 0, len(changes))
 	for _, change := range changes {

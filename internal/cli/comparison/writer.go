@@ -26,6 +26,7 @@ type Writer struct {
 	Color bool
 }
 
+// WriteLine writes one line, in color where the writer has colors.
 func (w *Writer) WriteLine(color, text string) {
 	text = invocation.Printable(text)
 	if w.Color && color != "" {
@@ -34,6 +35,7 @@ func (w *Writer) WriteLine(color, text string) {
 	w.WriteString(text + "\n")
 }
 
+// WriteChanges writes the path of each change, and its values before and after.
 func (w *Writer) WriteChanges(changes []Change) {
 	for _, change := range changes {
 		place := "@@ " + invocation.NamePath(change.Path) + " @@"

@@ -19,6 +19,7 @@ import (
 // app carries out the commands of this package with an invocation.
 type app struct{ *invocation.Invocation }
 
+// Command returns the command "diff".
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	var output string

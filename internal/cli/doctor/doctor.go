@@ -31,6 +31,7 @@ type doctorOptions struct {
 // failOnValues are what --fail-on takes.
 var failOnValues = map[string]doctor.Severity{"critical": doctor.Critical, "warning": doctor.Warning}
 
+// Command returns the command "doctor".
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	return a.doctorCommandOn(a.gatherSnapshot)

@@ -36,7 +36,7 @@ type Document struct {
 	Number int // from 1, counting those that hold something
 	Start  int // where it begins in the input
 	Body   []byte
-	// locate gives the place in the input of an offset in body.
+	// Locate gives the place in the input of an offset in body.
 	Locate func(offset int) int
 }
 

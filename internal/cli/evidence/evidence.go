@@ -32,6 +32,7 @@ const (
 	evidenceKeyEnds   = "key-ends.json"
 )
 
+// Command returns the group "evidence" with its verbs.
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	return invocation.NewGroup("evidence", "Show and verify the signed records of remediation",

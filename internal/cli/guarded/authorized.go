@@ -8,6 +8,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
+// AuthorizedState tells what the authorized state of an object is, and who authorized it.
 type AuthorizedState struct {
 	Revision int64           `json:"revision"`
 	By       string          `json:"by,omitempty"`
@@ -16,6 +17,7 @@ type AuthorizedState struct {
 	Hash     string          `json:"hash"`
 }
 
+// ReportAuthorized returns the authorized state of a Baseline; nil where there is none.
 func ReportAuthorized(b *v1alpha1.Baseline) *AuthorizedState {
 	authorized := b.Spec.Authorized
 	if authorized == nil {

@@ -16,7 +16,9 @@ import (
 
 // LiveObject is an object as the server has it now.
 type LiveObject struct {
-	Body     []byte
+	// Body is the object as the server wrote it.
+	Body []byte
+	// Metadata is that of the object.
 	Metadata metav1.PartialObjectMetadata
 }
 

@@ -37,6 +37,8 @@ func DecodeBody(r *v1alpha1.BaselineRevision) ([]byte, error) {
 	return body, nil
 }
 
+// GetRevision reads revision number of a Baseline. It fails on a revision that belongs to
+// another Baseline.
 func GetRevision(ctx context.Context, c *invocation.Cluster, b *v1alpha1.Baseline, number int64) (*v1alpha1.BaselineRevision, error) {
 	revision := &v1alpha1.BaselineRevision{}
 	key := client.ObjectKey{Namespace: b.Namespace, Name: specguard.RevisionName(b.Name, number)}

@@ -19,10 +19,13 @@ import (
 
 // Selection is the part of a command line that picks Baselines.
 type Selection struct {
-	Labels        string
+	// Labels is the label selector; it selects objects with TYPE, and Baselines without.
+	Labels string
+	// AllNamespaces widens the selection to all namespaces.
 	AllNamespaces bool
 }
 
+// AddFlags adds --selector and --all-namespaces.
 func (s *Selection) AddFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&s.Labels, "selector", "l", "", "Selector (label query) to filter on, supports '=', '==', '!=', 'in', 'notin'. With TYPE it selects objects by their labels (objects that exist); without, Baselines by theirs.")
 	cmd.Flags().BoolVarP(&s.AllNamespaces, "all-namespaces", "A", false, "If present, across all namespaces. The namespace in the current context is ignored even if given with --namespace.")
@@ -35,6 +38,8 @@ type Selected struct {
 	Named     bool
 }
 
+// Select finds the Baselines that arguments and flags pick. With an error it still returns
+// those that were found by name.
 func Select(ctx context.Context, c *invocation.Cluster, cmd *cobra.Command, args []string, s Selection) (Selected, error) {
 	parsed, err := ParseArguments(cmd, args)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
+// GetBaseline reads the Baseline of t, and says what it means where there is none.
 func GetBaseline(ctx context.Context, c *invocation.Cluster, t Target) (*v1alpha1.Baseline, error) {
 	baseline := &v1alpha1.Baseline{}
 	key := client.ObjectKey{Namespace: t.Namespace, Name: t.baselineName()}
@@ -50,8 +51,10 @@ func (t Target) baselineName() string {
 	return specguard.BaselineName(t.Mapping.Resource.Resource, t.Mapping.Resource.Group, t.Name)
 }
 
+// GVK returns the group, version and kind by which the body of t is hashed.
 func (t Target) GVK() canon.GVK { return canon.GVK(t.Mapping.GroupVersionKind) }
 
+// ObjectName names an object as kubectl does: deployment.apps/web.
 func ObjectName(kind schema.GroupKind, name string) string {
 	return strings.ToLower(kind.String()) + "/" + name
 }
@@ -61,6 +64,7 @@ func ObjectOf(b *v1alpha1.Baseline) string {
 	return ObjectName(KindOf(b).GroupKind(), b.Spec.Target.Name)
 }
 
+// KindOf returns the kind of the object that a Baseline is about.
 func KindOf(b *v1alpha1.Baseline) schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(b.Spec.Target.APIVersion, b.Spec.Target.Kind)
 }

@@ -17,6 +17,7 @@ func PrintResult(inv *invocation.Invocation, b *v1alpha1.Baseline, words string)
 	return inv.Print(invocation.Printable(QualifiedName(b)), " ", words, "\n")
 }
 
+// QualifiedName names the object of a Baseline with its namespace.
 func QualifiedName(b *v1alpha1.Baseline) string {
 	return b.Namespace + "/" + ObjectOf(b)
 }
@@ -24,6 +25,7 @@ func QualifiedName(b *v1alpha1.Baseline) string {
 // ValueWidth is how much of a value a table cell shows without -o wide.
 const ValueWidth = 40
 
+// DescribeChange tells the values before and after, cut to [ValueWidth] unless wide.
 func DescribeChange(f *v1alpha1.Finding, wide bool) string {
 	limit := ValueWidth
 	if wide {
@@ -42,6 +44,7 @@ func DescribeChange(f *v1alpha1.Finding, wide bool) string {
 	}
 }
 
+// DescribeState gives the state of a Baseline; Unknown before the first assessment.
 func DescribeState(b *v1alpha1.Baseline) string {
 	words := cmp.Or(string(b.Status.State), string(v1alpha1.StateUnknown))
 	if b.Status.Contention != nil {
@@ -50,6 +53,7 @@ func DescribeState(b *v1alpha1.Baseline) string {
 	return words
 }
 
+// SortWorstFirst puts drifted and missing objects first, by their severity.
 func SortWorstFirst(baselines []v1alpha1.Baseline) {
 	severityOf := func(b *v1alpha1.Baseline) v1alpha1.Severity {
 		if b.Status.Severity == nil {

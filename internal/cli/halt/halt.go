@@ -25,6 +25,7 @@ type haltOptions struct {
 	dryRun     string
 }
 
+// Command returns the command "halt".
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	var o haltOptions
@@ -51,6 +52,7 @@ It holds until unhalt.`,
 	return cmd
 }
 
+// UnhaltCommand returns the command "unhalt".
 func UnhaltCommand(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	var o haltOptions

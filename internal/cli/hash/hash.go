@@ -31,6 +31,7 @@ type hashOptions struct {
 	output    string
 }
 
+// Command returns the command "hash".
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	var o hashOptions

@@ -42,6 +42,7 @@ type historyOptions struct {
 	diff      string
 }
 
+// Command returns the command "history".
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	var o historyOptions

@@ -27,22 +27,24 @@ import (
 // Cluster is the API server that the flags and the kubeconfig name.
 type Cluster struct {
 	client.WithWatch
+	// Mapper knows the resource of each kind.
 	Mapper meta.RESTMapper
-	// namespace is that of -n, else of the kubeconfig's context.
+	// Namespace is that of -n, else of the kubeconfig's context.
 	Namespace string
-	// live reads one object as the server writes it: the hash is over these
+	// Live reads one object as the server writes it: the hash is over these
 	// bytes, and a decoded object would have lost some of their digits.
 	Live func(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) ([]byte, error)
-	// targets sends the dry runs of a preview, as the executor sends its writes.
+	// Targets sends the dry runs of a preview, as the executor sends its writes.
 	Targets exec.Targets
-	// proxy reads what an executor serves.
+	// Proxy reads what an executor serves.
 	Proxy Proxy
-	// forward makes a client of a port of a pod.
+	// Forward makes a client of a port of a pod.
 	Forward func(portforward.Target) *http.Client
-	// time is the API server's, where what is asked depends on it; nil is one's own.
+	// Time is the API server's, where what is asked depends on it; nil is one's own.
 	Time func() time.Time
 }
 
+// NewScheme returns the kinds that the commands read and write.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

@@ -58,6 +58,7 @@ func (inv *Invocation) completeContexts(_ *cobra.Command, _ []string, typed stri
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
+// CompleteValues completes a flag by the values that it takes.
 func CompleteValues(cmd *cobra.Command, flag string, values ...string) {
 	MustComplete(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -70,6 +71,8 @@ func MustComplete(cmd *cobra.Command, flag string, complete cobra.CompletionFunc
 	}
 }
 
+// MustMarkFilename completes a flag by files with one of the extensions. It panics on a flag
+// that does not exist, as [MustComplete] does.
 func MustMarkFilename(cmd *cobra.Command, flag string, extensions ...string) {
 	if err := cmd.MarkFlagFilename(flag, extensions...); err != nil {
 		panic(fmt.Sprintf("completing --%s of %s: %v", flag, cmd.Name(), err))

@@ -16,9 +16,9 @@ import (
 // Question is asked before something that is not undone by asking again.
 type Question struct {
 	Ask string
-	// otherwise is what the user hears who does not agree.
+	// Otherwise is what the user hears who does not agree.
 	Otherwise string
-	// what needs an answer, for whoever cannot give one.
+	// What needs an answer, for whoever cannot give one.
 	What string
 }
 

@@ -24,7 +24,7 @@ const (
 	ExitFailure   = 1
 	ExitDifferent = 1
 	ExitTrouble   = 2
-	// exitOpenEnd: evidence verify found no fault, and does not know the end of a chain.
+	// ExitOpenEnd: evidence verify found no fault, and does not know the end of a chain.
 	ExitOpenEnd = 3
 )
 
@@ -57,6 +57,8 @@ func (e *usageError) Error() string {
 	return fmt.Sprintf("%s\nSee '%s -h' for help and examples", e.message, e.command)
 }
 
+// UsageErrorf returns an error about the command line of cmd, whose message ends with the hint
+// at its help.
 func UsageErrorf(cmd *cobra.Command, format string, args ...any) error {
 	return &usageError{command: displayPath(cmd), message: fmt.Sprintf(format, args...)}
 }

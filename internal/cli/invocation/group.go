@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewGroup is a command that has verbs and does nothing itself.
+// NewGroup returns a command that has verbs and does nothing itself.
 func NewGroup(name, short, long string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                        name + " COMMAND",
@@ -28,7 +28,7 @@ func NewGroup(name, short, long string, verbs ...*cobra.Command) *cobra.Command 
 	return cmd
 }
 
-// OneArgument is the only argument of a command.
+// OneArgument returns the only argument of a command; what names it in the error.
 func OneArgument(cmd *cobra.Command, args []string, what string) (string, error) {
 	if len(args) != 1 || args[0] == "" {
 		return "", UsageErrorf(cmd, "name one %s", what)
@@ -36,6 +36,7 @@ func OneArgument(cmd *cobra.Command, args []string, what string) (string, error)
 	return args[0], nil
 }
 
+// NoArguments refuses every argument.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return UsageErrorf(cmd, "unexpected arguments: %s", strings.Join(args, " "))

@@ -12,6 +12,7 @@ import (
 
 // Environment is what a process lends to the plugin.
 type Environment struct {
+	// In is standard input; Out and Err are standard output and standard error.
 	In       io.Reader
 	Out, Err io.Writer
 	// Now is the clock that relative ages are counted from.
@@ -20,16 +21,19 @@ type Environment struct {
 	Version string
 }
 
-// Invocation is what the commands share.
+// Invocation is one run of the plugin, as its commands share it.
 type Invocation struct {
 	genericiooptions.IOStreams
-	Now         func() time.Time
-	Version     string
+	// Now is the clock that relative ages are counted from.
+	Now func() time.Time
+	// Version of the plugin.
+	Version string
+	// ConfigFlags are the connection flags of kubectl.
 	ConfigFlags *genericclioptions.ConfigFlags
-	// connect reaches the cluster that the flags and the kubeconfig name. It
+	// Connect reaches the cluster that the flags and the kubeconfig name. It
 	// is called by the commands that need one: hash -f works without.
 	Connect func() (*Cluster, error)
-	// interactive tells whether somebody can answer a question.
+	// IsInteractive tells whether somebody can answer a question.
 	IsInteractive func() bool
 }
 

@@ -24,6 +24,7 @@ type ListOutput struct {
 	NoHeaders  bool
 }
 
+// NewListOutput returns an output without flags; [ListOutput.AddFlags] adds them.
 func NewListOutput() ListOutput {
 	return ListOutput{printFlags: genericclioptions.NewPrintFlags("")}
 }
@@ -45,6 +46,7 @@ type ListPrinter struct {
 	name    bool // -o name, whose printer takes no lists
 }
 
+// Printer returns the printer that the flags ask for.
 func (o *ListOutput) Printer(cmd *cobra.Command, scheme *runtime.Scheme) (*ListPrinter, error) {
 	output := *o.printFlags.OutputFormat
 	template := o.printFlags.TemplatePrinterFlags.TemplateArgument

@@ -21,11 +21,13 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
+// Print writes parts to standard output.
 func (inv *Invocation) Print(parts ...string) error {
 	_, err := io.WriteString(inv.Out, strings.Join(parts, ""))
 	return err
 }
 
+// Warn writes a warning of one line to standard error.
 func (inv *Invocation) Warn(format string, args ...any) {
 	fmt.Fprintf(inv.ErrOut, "Warning: %s\n", Printable(fmt.Sprintf(format, args...)))
 }
@@ -75,10 +77,12 @@ type Column struct {
 	Wide bool
 }
 
+// TableOptions are the flags that alter a table: -o wide and --no-headers.
 type TableOptions struct {
 	Wide, NoHeaders bool
 }
 
+// PrintTable prints a table as kubectl does.
 func (inv *Invocation) PrintTable(o TableOptions, columns []Column, rows [][]any) error {
 	table := &metav1.Table{}
 	for _, c := range columns {
@@ -95,15 +99,18 @@ func (inv *Invocation) PrintTable(o TableOptions, columns []Column, rows [][]any
 	return printer.PrintObj(table, inv.Out)
 }
 
+// AddOutputFlag adds -o with its formats, which [CheckOutput] checks.
 func AddOutputFlag(cmd *cobra.Command, output *string, formats ...string) {
 	cmd.Flags().StringVarP(output, "output", "o", "", "Output format. One of: ("+strings.Join(formats, ", ")+").")
 	CompleteValues(cmd, "output", formats...)
 }
 
+// AddNoHeadersFlag adds --no-headers.
 func AddNoHeadersFlag(cmd *cobra.Command, noHeaders *bool) {
 	cmd.Flags().BoolVar(noHeaders, "no-headers", false, "When using the default or wide output format, don't print headers and the summary.")
 }
 
+// CheckOutput refuses a format that is none of formats.
 func CheckOutput(cmd *cobra.Command, output string, formats ...string) error {
 	if output == "" || slices.Contains(formats, output) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// FormatAge is the time since at as kubectl prints it.
+// FormatAge gives the time since at as kubectl prints it.
 func (inv *Invocation) FormatAge(at metav1.Time) string {
 	if at.IsZero() {
 		return "<unknown>"
@@ -18,6 +18,7 @@ func (inv *Invocation) FormatAge(at metav1.Time) string {
 	return duration.HumanDuration(inv.Now().Sub(at.Time))
 }
 
+// FormatAgo gives the age of a time in a sentence.
 func (inv *Invocation) FormatAgo(at metav1.Time) string {
 	if at.IsZero() {
 		return "at an unknown time"
@@ -25,9 +26,10 @@ func (inv *Invocation) FormatAgo(at metav1.Time) string {
 	return inv.FormatAge(at) + " ago"
 }
 
+// FormatTimestamp gives a time in UTC by RFC 3339.
 func FormatTimestamp(at metav1.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// FormatTime is a time with how far from now it is; nothing for no time.
+// FormatTime gives a time and how far from now it is; nothing for no time.
 func (inv *Invocation) FormatTime(at *metav1.Time) string {
 	switch {
 	case at.IsZero():
@@ -47,4 +49,5 @@ func (inv *Invocation) FormatUntil(at metav1.Time) string {
 	return fmt.Sprintf("until %s, in %s", FormatTimestamp(at), FormatDuration(left))
 }
 
+// FormatDuration gives a duration as kubectl prints ages.
 func FormatDuration(d time.Duration) string { return duration.HumanDuration(d) }

@@ -9,6 +9,7 @@ import (
 // WaitingWidth is how much of what a plan waits for a table shows without -o wide.
 const WaitingWidth = 60
 
+// FormatHash gives a hash, shortened unless wide.
 func FormatHash(hash string, wide bool) string {
 	if wide {
 		return hash
@@ -16,6 +17,7 @@ func FormatHash(hash string, wide bool) string {
 	return ShortenHash(hash)
 }
 
+// ListActors names users; <unknown> where there is none.
 func ListActors(actors []string) string {
 	if len(actors) == 0 {
 		return NameActor("")
@@ -23,6 +25,7 @@ func ListActors(actors []string) string {
 	return strings.Join(actors, ", ")
 }
 
+// AppendReason appends a reason to a text, if there is one.
 func AppendReason(text, reason string) string {
 	if reason == "" {
 		return text
@@ -42,6 +45,7 @@ func ShortenHash(hash string) string {
 	return algorithm + digits[:HashDigits]
 }
 
+// NameActor names a user; <unknown> where none is recorded.
 func NameActor(user string) string {
 	if user == "" {
 		return "<unknown>"
@@ -49,6 +53,7 @@ func NameActor(user string) string {
 	return user
 }
 
+// NamePath names a path in an object; the empty path is the object itself.
 func NamePath(path string) string {
 	if path == "" {
 		return "(object)"

@@ -116,7 +116,7 @@ func (a *app) awaitPlans(ctx context.Context, c *invocation.Cluster, sent []*v1a
 		case ctx.Err() != nil:
 			return errors.Join(append(failed, ctx.Err())...)
 		case deadline.Err() != nil && outcome.Progress == actions.Pending:
-			failed = append(failed, fmt.Errorf("%s: asked for, and not %s within %s: %s", remediation.PlanName(p), v.done, patience, remediation.DescribeStanding(a.Invocation, last)))
+			failed = append(failed, fmt.Errorf("%s: asked for, and not %s within %s: %s", remediation.PlanName(p), v.done, patience, remediation.DescribeStanding(last)))
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: asked for; waiting for it: %w", remediation.PlanName(p), err))
 		case outcome.Progress == actions.Refused:

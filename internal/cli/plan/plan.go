@@ -22,6 +22,7 @@ import (
 // app carries out the commands of this package with an invocation.
 type app struct{ *invocation.Invocation }
 
+// Command returns the group "plan" with its verbs.
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	return invocation.NewGroup("plan", "Show remediation plans, and execute, pause, resume or cancel them",

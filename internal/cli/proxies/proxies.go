@@ -40,6 +40,7 @@ type options struct {
 	service, stage, system, output string
 }
 
+// Command returns the command "proxies".
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	o := &options{}

@@ -39,6 +39,7 @@ type remediateOptions struct {
 	wait   time.Duration
 }
 
+// Command returns the command "remediate".
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	var o remediateOptions

@@ -133,7 +133,7 @@ func (a *app) awaitBegin(ctx, deadline context.Context, c *invocation.Cluster, k
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case deadline.Err() != nil && outcome.Progress == actions.Pending:
-		return fmt.Errorf("%s is made, and not begun within %s: %s", remediation.PlanName(plan), o.wait, remediation.DescribeStanding(a.Invocation, last))
+		return fmt.Errorf("%s is made, and not begun within %s: %s", remediation.PlanName(plan), o.wait, remediation.DescribeStanding(last))
 	case err != nil:
 		return fmt.Errorf("%s is made; waiting for it: %w", remediation.PlanName(plan), err)
 	case outcome.Progress == actions.Refused, remediation.HasEnded(last) && last.Status.Phase != v1alpha1.PlanSucceeded:

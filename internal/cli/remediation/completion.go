@@ -55,6 +55,7 @@ func CompletePolicy(inv *invocation.Invocation) cobra.CompletionFunc {
 	}
 }
 
+// CompleteEnvironment completes the names of Environments.
 func CompleteEnvironment(inv *invocation.Invocation) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		list := &v1alpha1.EnvironmentList{}

@@ -10,12 +10,13 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
+// PrintResult prints the one line for a plan that kubectl's verbs print.
 func PrintResult(inv *invocation.Invocation, p *v1alpha1.RemediationPlan, words string) error {
 	return inv.Print(invocation.Printable(PlanName(p)), " ", invocation.Printable(words), "\n")
 }
 
 // DescribeStanding tells where a plan stands that has not answered in time.
-func DescribeStanding(inv *invocation.Invocation, p *v1alpha1.RemediationPlan) string {
+func DescribeStanding(p *v1alpha1.RemediationPlan) string {
 	if p.Status.Phase == "" {
 		return "no executor has taken it; is one running?"
 	}

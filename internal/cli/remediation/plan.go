@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 )
 
+// ListPlans reads the plans that options select.
 func ListPlans(ctx context.Context, c *invocation.Cluster, options ...client.ListOption) ([]v1alpha1.RemediationPlan, error) {
 	list := &v1alpha1.RemediationPlanList{}
 	if err := c.List(ctx, list, options...); err != nil {
@@ -23,6 +24,7 @@ func ListPlans(ctx context.Context, c *invocation.Cluster, options ...client.Lis
 	return list.Items, nil
 }
 
+// GetPlan reads a plan of the namespace in which the user works.
 func GetPlan(ctx context.Context, c *invocation.Cluster, name string) (*v1alpha1.RemediationPlan, error) {
 	plan := &v1alpha1.RemediationPlan{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, plan); err != nil {
@@ -31,11 +33,12 @@ func GetPlan(ctx context.Context, c *invocation.Cluster, name string) (*v1alpha1
 	return plan, nil
 }
 
-// PhaseOf a plan; one that no executor has looked at yet is created.
+// PhaseOf returns the phase of a plan; one that no executor has looked at yet is created.
 func PhaseOf(p *v1alpha1.RemediationPlan) v1alpha1.PlanPhase {
 	return cmp.Or(p.Status.Phase, v1alpha1.PlanCreated)
 }
 
+// DescribePhase gives the phase of a plan, and as what a plan ends that is being sealed.
 func DescribePhase(p *v1alpha1.RemediationPlan) string {
 	if p.Status.Phase == v1alpha1.PlanSealing && p.Status.EndingAs != "" {
 		return fmt.Sprintf("%s (%s)", p.Status.Phase, p.Status.EndingAs)
@@ -43,6 +46,7 @@ func DescribePhase(p *v1alpha1.RemediationPlan) string {
 	return string(PhaseOf(p))
 }
 
+// HasEnded says whether no further step of a plan follows.
 func HasEnded(p *v1alpha1.RemediationPlan) bool { return protocol.Final(p.Status.Phase) }
 
 // PlanName is namespace/name, as the results of all verbs begin.

@@ -11,6 +11,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
+// GetPolicy reads a policy.
 func GetPolicy(ctx context.Context, c *invocation.Cluster, name string) (*v1alpha1.RemediationPolicy, error) {
 	policy := &v1alpha1.RemediationPolicy{}
 	if err := c.Get(ctx, client.ObjectKey{Name: name}, policy); err != nil {

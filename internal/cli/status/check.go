@@ -22,6 +22,7 @@ type checkOptions struct {
 	wait time.Duration
 }
 
+// CheckCommand returns the command "check".
 func CheckCommand(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	o := &checkOptions{statusOptions: statusOptions{ListOutput: invocation.NewListOutput()}}

@@ -26,6 +26,7 @@ type statusOptions struct {
 	exitCode bool
 }
 
+// Command returns the command "status".
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	o := &statusOptions{ListOutput: invocation.NewListOutput()}

@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-
-package doctor
-
-import "github.com/plumbline-dev/plumbline/internal/cli/clitest"
-
-var verbs = []clitest.Verb{Command}
