@@ -90,6 +90,36 @@ func TestActionsKnowNoCommandLine(t *testing.T) {
 	t.Fatal("internal/actions not found")
 }
 
+// sharedByVerbs are the packages of the plugin that the packages of its verbs may import.
+var sharedByVerbs = []string{"invocation", "guarded", "comparison", "documents", "remediation", "preview"}
+
+// A verb of the plugin that reaches into another one would make both one package again.
+func TestVerbsOfThePluginShareNoCode(t *testing.T) {
+	const tree = module + "/internal/cli/"
+	verbs := 0
+	for _, p := range listPackages(t) {
+		verb, below := strings.CutPrefix(p.ImportPath, tree)
+		if !below {
+			continue
+		}
+		if !slices.Contains(sharedByVerbs, verb) {
+			verbs++
+		}
+		for _, imported := range p.Imports {
+			other, ours := strings.CutPrefix(imported, tree)
+			if ours && !slices.Contains(sharedByVerbs, other) {
+				t.Errorf("internal/cli/%s imports internal/cli/%s: what two verbs need has a home below them", verb, other)
+			}
+			if imported == module+"/internal/cli" {
+				t.Errorf("internal/cli/%s imports internal/cli: the tree of commands is above the verbs", verb)
+			}
+		}
+	}
+	if verbs < 10 {
+		t.Errorf("only %d verbs of the plugin were found", verbs)
+	}
+}
+
 func inTree(importPath, tree string) bool {
 	rel := strings.TrimPrefix(importPath, module+"/")
 	return rel == tree || strings.HasPrefix(rel, tree+"/")
