@@ -20,8 +20,8 @@
 //   - invocation has the streams, the connection to the cluster, and kubectl's
 //     conventions for errors, output and flags;
 //   - guarded finds the objects that a command line names, and their Baselines;
-//   - comparison reports differences, documents reads manifests, remediation speaks of
-//     plans and policies, and preview of the plans that a policy would make.
+//   - comparison prints differences, documents reads manifests, remediation speaks of
+//     plans and policies, and preview prints the plans that a policy would make.
 //
 // The package clitest supports the tests of the verbs with a cluster in memory. This
 // package has the commands about the plugin itself: options, version and completion.

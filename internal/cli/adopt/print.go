@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/adopt"
-	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
@@ -197,7 +197,7 @@ func (a *app) printUnread(r *adoption, o invocation.TableOptions) error {
 }
 
 func objectOf(ref adopt.ObjectRef) string {
-	return guarded.ObjectName(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Name)
+	return actions.NameObject(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Name)
 }
 
 // writerWords names a user, else the field managers that are all that is known.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package comparison reports the differences between two bodies of an object, with secrets
-// redacted, as values for programs ([Change]) and as lines for people ([Writer]).
+// Package comparison prints the differences between two bodies of an object for people: the
+// diffs of "kubectl plumbline diff" and "history" ([Writer]).
 package comparison

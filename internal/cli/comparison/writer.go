@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
@@ -36,7 +37,7 @@ func (w *Writer) WriteLine(color, text string) {
 }
 
 // WriteChanges writes the path of each change, and its values before and after.
-func (w *Writer) WriteChanges(changes []Change) {
+func (w *Writer) WriteChanges(changes []actions.Change) {
 	for _, change := range changes {
 		place := "@@ " + invocation.NamePath(change.Path) + " @@"
 		switch {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plumbline-dev/plumbline/internal/cli/comparison"
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -53,7 +53,7 @@ type diffReport struct {
 	Different  bool                     `json:"different"`
 	Authorized *guarded.AuthorizedState `json:"authorized,omitempty"`
 	Live       *liveReport              `json:"live,omitempty"`
-	Changes    []comparison.Change      `json:"changes"`
+	Changes    []actions.Change         `json:"changes"`
 	// Expected are differences by expected writers; they do not count.
 	Expected []maskReport `json:"expected,omitempty"`
 }
@@ -105,7 +105,7 @@ func (a *app) compareWithAuthorized(ctx context.Context, c *invocation.Cluster, 
 	if err != nil {
 		return diffReport{}, err
 	}
-	report := diffReport{Object: t.String(), Namespace: t.Namespace, Authorized: guarded.ReportAuthorized(baseline), Changes: []comparison.Change{}}
+	report := diffReport{Object: t.String(), Namespace: t.Namespace, Authorized: guarded.ReportAuthorized(baseline), Changes: []actions.Change{}}
 	live, err := guarded.ReadLive(ctx, c, t, baseline)
 	if err != nil {
 		return diffReport{}, err
@@ -138,10 +138,10 @@ func (r *diffReport) compareWhole(b *v1alpha1.Baseline, exists bool) {
 	switch {
 	case exists && !authorized:
 		r.Different = true
-		r.Changes = append(r.Changes, comparison.Change{Operation: string(diff.Added)})
+		r.Changes = append(r.Changes, actions.Change{Operation: string(diff.Added)})
 	case !exists && authorized:
 		r.Different = true
-		r.Changes = append(r.Changes, comparison.Change{Operation: string(diff.Removed)})
+		r.Changes = append(r.Changes, actions.Change{Operation: string(diff.Removed)})
 	}
 }
 
@@ -166,7 +166,7 @@ func (r *diffReport) compareBodies(authorized, live []byte, gvk canon.GVK, x exc
 			r.Expected = append(r.Expected, maskReport{Path: mask.Path, By: mask.Actor.User, Rule: mask.Rule, Value: mask.Value})
 		}
 	}
-	r.Changes = append(r.Changes, comparison.ReportChanges(diff.Compare(before, after, excluded...))...)
+	r.Changes = append(r.Changes, actions.ReportChanges(diff.Compare(before, after, excluded...))...)
 	r.Different = len(r.Changes) > 0
 	return nil
 }

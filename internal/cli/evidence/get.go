@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
@@ -247,8 +248,8 @@ func initiatedWords(r *evidence.Record) string {
 }
 
 func shortKey(id string, wide bool) string {
-	if wide || len(id) <= invocation.HashDigits {
+	if wide || len(id) <= actions.HashDigits {
 		return id
 	}
-	return id[:invocation.HashDigits]
+	return id[:actions.HashDigits]
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
-	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
@@ -113,7 +113,7 @@ func TestEvidencePacket_TellsWhichBodyIsNotBelieved(t *testing.T) {
 				return clitest.Cluster{Objects: filled(t).cluster()}.Run(t, verbs, "", append([]string{"evidence", "get", "done", "--evidence", a.dir}, args...)...)
 			}
 			got := run()
-			if want := "Before of step 0  " + invocation.ShortenHash(digest) + "  " + test.want + "\n"; got.Code != 0 || !strings.Contains(got.Stdout, want) {
+			if want := "Before of step 0  " + actions.ShortenHash(digest) + "  " + test.want + "\n"; got.Code != 0 || !strings.Contains(got.Stdout, want) {
 				t.Errorf("%d: %q is missing in\n%s", got.Code, want, got.Stdout)
 			}
 			if want := "Warning: the store has 1 problem; kubectl plumbline evidence verify tells which\n"; got.Stderr != want {

@@ -30,11 +30,6 @@ func GetBaseline(ctx context.Context, c *invocation.Cluster, t Target) (*v1alpha
 	return baseline, nil
 }
 
-// TargetName names an object as kubectl does: deployment.apps/web.
-func TargetName(t *v1alpha1.BaselineTarget) string {
-	return ObjectName(schema.FromAPIVersionAndKind(t.APIVersion, t.Kind).GroupKind(), t.Name)
-}
-
 // Target is an object that the command line names. It need not exist: what is
 // missing has a Baseline all the same.
 type Target struct {
@@ -44,7 +39,7 @@ type Target struct {
 
 // String is the object as kubectl names it: deployment.apps/web.
 func (t Target) String() string {
-	return ObjectName(t.Mapping.GroupVersionKind.GroupKind(), t.Name)
+	return actions.NameObject(t.Mapping.GroupVersionKind.GroupKind(), t.Name)
 }
 
 func (t Target) baselineName() string {
@@ -54,14 +49,9 @@ func (t Target) baselineName() string {
 // GVK returns the group, version and kind by which the body of t is hashed.
 func (t Target) GVK() canon.GVK { return canon.GVK(t.Mapping.GroupVersionKind) }
 
-// ObjectName names an object as kubectl does: deployment.apps/web.
-func ObjectName(kind schema.GroupKind, name string) string {
-	return strings.ToLower(kind.String()) + "/" + name
-}
-
 // ObjectOf names the object that a Baseline is about.
 func ObjectOf(b *v1alpha1.Baseline) string {
-	return ObjectName(KindOf(b).GroupKind(), b.Spec.Target.Name)
+	return actions.NameObject(KindOf(b).GroupKind(), b.Spec.Target.Name)
 }
 
 // KindOf returns the kind of the object that a Baseline is about.

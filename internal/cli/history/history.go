@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/comparison"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
@@ -24,7 +25,7 @@ import (
 // app carries out the commands of this package with an invocation.
 type app struct{ *invocation.Invocation }
 
-func (a *app) renderRevisionDiff(object string, changes []comparison.Change, from, to string) string {
+func (a *app) renderRevisionDiff(object string, changes []actions.Change, from, to string) string {
 	if len(changes) == 0 {
 		return ""
 	}
@@ -190,7 +191,7 @@ func (a *app) diffRevisions(cmd *cobra.Command, c *invocation.Cluster, b *v1alph
 			return fmt.Errorf("reading revision %d: %w", number, err)
 		}
 	}
-	changes := comparison.ReportChanges(diff.Compare(documents[0], documents[1]))
+	changes := actions.ReportChanges(diff.Compare(documents[0], documents[1]))
 	if output == "json" || output == "yaml" {
 		return a.PrintStructured(output, map[string]any{"object": guarded.ObjectOf(b), "from": numbers[0], "to": numbers[1], "changes": changes})
 	}

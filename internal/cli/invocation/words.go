@@ -4,6 +4,8 @@ package invocation
 
 import (
 	"strings"
+
+	"github.com/plumbline-dev/plumbline/internal/actions"
 )
 
 // WaitingWidth is how much of what a plan waits for a table shows without -o wide.
@@ -14,7 +16,7 @@ func FormatHash(hash string, wide bool) string {
 	if wide {
 		return hash
 	}
-	return ShortenHash(hash)
+	return actions.ShortenHash(hash)
 }
 
 // ListActors names users; <unknown> where there is none.
@@ -31,18 +33,6 @@ func AppendReason(text, reason string) string {
 		return text
 	}
 	return text + ": " + reason
-}
-
-// HashDigits is how much of a hash tells two apart for a person.
-const HashDigits = 12
-
-// ShortenHash keeps the algorithm and the first digits: pl1:1f2e3d4c5b6a.
-func ShortenHash(hash string) string {
-	algorithm, digits, found := strings.Cut(hash, "sha256:")
-	if !found || len(digits) <= HashDigits {
-		return hash
-	}
-	return algorithm + digits[:HashDigits]
 }
 
 // NameActor names a user; <unknown> where none is recorded.

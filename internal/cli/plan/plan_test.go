@@ -10,8 +10,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
-	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
@@ -120,7 +120,7 @@ func TestPlan_ShowsWholeHashesWhenAsked(t *testing.T) {
 		"of another version": {"pl9:blake3:" + strings.Repeat("c", 64), "pl9:blake3:" + strings.Repeat("c", 64)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := invocation.ShortenHash(tc.in); got != tc.want {
+			if got := actions.ShortenHash(tc.in); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

@@ -52,14 +52,5 @@ func (a *app) preview(cmd *cobra.Command, args []string, output, system string) 
 	if err != nil {
 		return err
 	}
-	world := preview.NewWorld(c, system)
-	gathered, err := world.Gather(cmd.Context(), policy, a.ServerTime(c))
-	if err != nil {
-		return err
-	}
-	report, err := preview.Make(cmd.Context(), a.Invocation, c, world, policy, gathered)
-	if err != nil {
-		return err
-	}
-	return preview.Print(a.Invocation, report, output)
+	return preview.ShowPolicy(cmd.Context(), a.Invocation, c, policy, system, output)
 }

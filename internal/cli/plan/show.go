@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -140,7 +140,7 @@ func (a *app) describeStep(d *invocation.Description, p *v1alpha1.RemediationPla
 	if step.Reason != "" {
 		state += " (" + string(step.Reason) + ")"
 	}
-	d.Line(1, "%d  %s  %s  %s%s", index, guarded.TargetName(&target.BaselineTarget), target.Action, state, remediation.FormatTook(stepDuration(&step)))
+	d.Line(1, "%d  %s  %s  %s%s", index, actions.NameTarget(&target.BaselineTarget), target.Action, state, remediation.FormatTook(stepDuration(&step)))
 	if step.Message != "" {
 		d.Line(3, "%s", step.Message)
 	}

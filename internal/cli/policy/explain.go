@@ -8,15 +8,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/explanation"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
-	"github.com/plumbline-dev/plumbline/internal/cli/preview"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/explain"
@@ -66,11 +67,8 @@ func (a *app) completePolicyThenObject(cmd *cobra.Command, args []string, typed 
 
 // question is what a command line asks.
 type question struct {
-	policies []v1alpha1.RemediationPolicy
-	one      bool // the policy was named
-	// objects that were named; none for all drift.
-	objects   []v1alpha1.Baseline
-	namespace string
+	explanation.Question
+	one bool // the policy was named
 }
 
 func (a *app) explain(cmd *cobra.Command, args []string, o explainOptions) error {
@@ -99,22 +97,22 @@ func (a *app) explain(cmd *cobra.Command, args []string, o explainOptions) error
 }
 
 func newQuestion(c *invocation.Cluster, cmd *cobra.Command, args []string, o explainOptions) (*question, error) {
-	q := &question{namespace: c.Namespace}
+	q := &question{Question: explanation.Question{Namespace: c.Namespace}}
 	if o.allNamespaces {
-		q.namespace = metav1.NamespaceAll
+		q.Namespace = metav1.NamespaceAll
 	}
 	if !strings.Contains(args[0], "/") {
 		policy, err := remediation.GetPolicy(cmd.Context(), c, args[0])
 		if err != nil {
 			return nil, err
 		}
-		q.policies, q.one, args = []v1alpha1.RemediationPolicy{*policy}, true, args[1:]
+		q.Policies, q.one, args = []v1alpha1.RemediationPolicy{*policy}, true, args[1:]
 	} else {
 		list := &v1alpha1.RemediationPolicyList{}
 		if err := c.List(cmd.Context(), list); err != nil {
 			return nil, err
 		}
-		q.policies = list.Items
+		q.Policies = list.Items
 	}
 	if len(args) == 0 {
 		return q, nil
@@ -123,16 +121,8 @@ func newQuestion(c *invocation.Cluster, cmd *cobra.Command, args []string, o exp
 		return nil, invocation.UsageErrorf(cmd, "name objects as TYPE/NAME: %q", args[0])
 	}
 	found, err := guarded.Select(cmd.Context(), c, cmd, args, guarded.Selection{AllNamespaces: o.allNamespaces})
-	q.objects = found.Baselines
+	q.Objects = found.Baselines
 	return q, err
-}
-
-// wants says whether a drift was asked about.
-func (q *question) wants(namespace, baseline string) bool {
-	if len(q.objects) == 0 {
-		return q.namespace == metav1.NamespaceAll || q.namespace == namespace
-	}
-	return slices.ContainsFunc(q.objects, func(b v1alpha1.Baseline) bool { return b.Namespace == namespace && b.Name == baseline })
 }
 
 func (a *app) explainAll(ctx context.Context, c *invocation.Cluster, q *question, system string) ([]explain.Explanation, error) {
@@ -142,28 +132,16 @@ func (a *app) explainAll(ctx context.Context, c *invocation.Cluster, q *question
 			system = found
 		}
 	}
-	system = cmp.Or(system, actions.SystemNamespace)
-	world := preview.NewWorld(c, system)
+	cluster := explanation.Cluster{Reader: c, Mapper: c.Mapper, System: system}
+	policies, err := explanation.ExplainPolicies(ctx, cluster, &q.Question, func() time.Time { return a.ServerTime(c) })
 	found := []explain.Explanation{}
-	for i := range q.policies {
-		policy := &q.policies[i]
-		g, err := world.Gather(ctx, policy, a.ServerTime(c))
-		if err != nil {
-			return nil, err
+	for i := range policies {
+		for _, problem := range policies[i].Problems {
+			a.Warn("policy %s makes no plans before this is put right: %v", policies[i].Name, problem)
 		}
-		for _, problem := range g.Problems {
-			a.Warn("policy %s makes no plans before this is put right: %v", policy.Name, problem)
-		}
-		if len(g.Problems) > 0 {
-			continue
-		}
-		for _, e := range g.Explain(ctx, c, system, nil) {
-			if q.wants(e.Namespace, e.Baseline) {
-				found = append(found, e)
-			}
-		}
+		found = append(found, policies[i].Drifts...)
 	}
-	return found, nil
+	return found, err
 }
 
 func (a *app) printExplanations(q *question, found []explain.Explanation, wide bool) error {
@@ -174,14 +152,14 @@ func (a *app) printExplanations(q *question, found []explain.Explanation, wide b
 		}
 		a.describeExplanation(d, &found[i], wide)
 	}
-	for i := range q.objects {
-		b := &q.objects[i]
+	for i := range q.Objects {
+		b := &q.Objects[i]
 		if slices.ContainsFunc(found, func(e explain.Explanation) bool { return e.Namespace == b.Namespace && e.Baseline == b.Name }) {
 			continue
 		}
 		d.Line(0, "%s: %s", guarded.QualifiedName(b), q.unexplained(b))
 	}
-	if len(found) == 0 && len(q.objects) == 0 {
+	if len(found) == 0 && len(q.Objects) == 0 {
 		_, err := fmt.Fprintln(a.ErrOut, "Nothing has drifted that the policy selects.")
 		return err
 	}
@@ -202,7 +180,7 @@ func (q *question) unexplained(b *v1alpha1.Baseline) string {
 	case actions.StandingDrifted, actions.StandingMissing:
 	}
 	if q.one {
-		return "policy " + q.policies[0].Name + " does not select it"
+		return "policy " + q.Policies[0].Name + " does not select it"
 	}
 	return "it has drifted, and no policy selects it"
 }
@@ -212,7 +190,7 @@ var gateMarks = map[explain.State]string{explain.Open: "âœ“", explain.Closed: "â
 // describeExplanation writes a line for each gate, those of each ledger together.
 // Gates that are open and bound nothing share one line, unless all are asked for.
 func (a *app) describeExplanation(d *invocation.Description, e *explain.Explanation, wide bool) {
-	d.Line(0, "%s/%s, policy %s: severity %s (%d)", e.Namespace, guarded.TargetName(&e.Target), e.Policy, e.Severity.Level, e.Severity.Score)
+	d.Line(0, "%s/%s, policy %s: severity %s (%d)", e.Namespace, actions.NameTarget(&e.Target), e.Policy, e.Severity.Level, e.Severity.Score)
 	width := 0
 	for i := range e.Gates {
 		_, name := gatePlace(&e.Gates[i])

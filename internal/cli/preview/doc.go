@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preview decides and prints the plans that a policy would make now, and tries
-// their writes as dry runs: for "plan preview" and for "remediate --dry-run".
+// Package preview prints the plans that a policy would make now, with the dry runs of their
+// writes: for "plan preview" and for "remediate --dry-run".
 //
-// The decision is the assessor's own (internal/planning and pkg/remediate/planner), made
-// with the rights of the user. [World] reads what all questions of one command depend on.
+// internal/actions/preview decides, with the rights of the user.
 package preview

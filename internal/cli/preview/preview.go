@@ -6,133 +6,51 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
-	"github.com/plumbline-dev/plumbline/internal/cli/comparison"
+	"github.com/plumbline-dev/plumbline/internal/actions/preview"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
-	"github.com/plumbline-dev/plumbline/internal/planning"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
-	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
-// Report is what preview answers.
-type Report struct {
-	Policy   string              `json:"policy"`
-	Mode     v1alpha1.PolicyMode `json:"mode"`
-	Selected int                 `json:"selected"`
-	Drifted  int                 `json:"drifted"`
-	Eligible int                 `json:"eligible"`
-	// Problems of the policy that the schema does not see; with any there are no plans.
-	Problems []string   `json:"problems,omitempty"`
-	Waiting  string     `json:"waitingFor,omitempty"`
-	Plans    []Plan     `json:"plans"`
-	Notify   []string   `json:"notify,omitempty"`
-	LeftOut  []LeftOut  `json:"leftOut"`
-	NextLook *time.Time `json:"nextLook,omitempty"`
+// ShowPolicy prints what a policy would plan now. system is Plumbline's namespace, or empty.
+func ShowPolicy(ctx context.Context, inv *invocation.Invocation, c *invocation.Cluster, policy *v1alpha1.RemediationPolicy, system, output string) error {
+	report, err := preview.ReportPolicy(ctx, clusterOf(c, system), policy, timesOf(inv, c))
+	if err != nil {
+		return err
+	}
+	return printReport(inv, report, output)
 }
 
-// Plan is a plan that would be made.
-type Plan struct {
-	Namespace    string     `json:"namespace"`
-	Name         string     `json:"name"`
-	ScheduledFor *time.Time `json:"scheduledFor,omitempty"`
-	Steps        []Step     `json:"steps"`
+// ShowRequest prints what a policy would answer a request, and returns it.
+func ShowRequest(ctx context.Context, inv *invocation.Invocation, c *invocation.Cluster, policy *v1alpha1.RemediationPolicy, request *v1alpha1.RemediationRequest, system, output string) (*preview.Report, error) {
+	report, err := preview.ReportRequest(ctx, clusterOf(c, system), policy, request, timesOf(inv, c))
+	if err != nil {
+		return nil, err
+	}
+	return report, printReport(inv, report, output)
 }
 
-// LeftOut is a drift without a plan, and why.
-type LeftOut struct {
-	Namespace string     `json:"namespace"`
-	Object    string     `json:"object"`
-	Reason    string     `json:"reason"`
-	Message   string     `json:"message"`
-	Until     *time.Time `json:"until,omitempty"`
+func clusterOf(c *invocation.Cluster, system string) preview.Cluster {
+	return preview.Cluster{Reader: c, Mapper: c.Mapper, Targets: c.Targets, System: system}
 }
 
-func Print(inv *invocation.Invocation, report *Report, output string) error {
+func timesOf(inv *invocation.Invocation, c *invocation.Cluster) preview.Times {
+	return preview.Times{Now: inv.ServerTime(c), Clock: inv.Now}
+}
+
+func printReport(inv *invocation.Invocation, report *preview.Report, output string) error {
 	if output == "json" || output == "yaml" {
 		return inv.PrintStructured(output, report)
 	}
 	return inv.Print(describe(inv, report, output == "wide"))
 }
 
-// World reads what plans depend on, once for all questions of a command.
-type World struct {
-	*planning.Live
-	once  sync.Once
-	world *planning.World
-	err   error
-}
-
-// NewWorld reads with the rights of the user. Plumbline's own namespace is
-// never guarded; what the guards cannot say is not asked.
-func NewWorld(c *invocation.Cluster, system string) *World {
-	if system == "" {
-		system = actions.SystemNamespace
-	}
-	return &World{Live: &planning.Live{Reader: c, Mapper: c.Mapper, Excluded: specguard.ExcludedNamespaces(system)}}
-}
-
-// World implements planning.Source.
-func (w *World) World(ctx context.Context, now time.Time) (*planning.World, error) {
-	w.once.Do(func() { w.world, w.err = w.Live.World(ctx, now) })
-	return w.world, w.err
-}
-
-func (w *World) Gather(ctx context.Context, policy *v1alpha1.RemediationPolicy, now time.Time) (*planning.Gathered, error) {
-	return planning.Gather(ctx, w, planning.Question{Policy: policy, InitiatedBy: planner.InitiatedByItself, Now: now})
-}
-
-func Make(ctx context.Context, inv *invocation.Invocation, c *invocation.Cluster, world *World, policy *v1alpha1.RemediationPolicy, g *planning.Gathered) (*Report, error) {
-	r := &Report{
-		Policy: policy.Name, Mode: actions.ModeOf(policy), Selected: g.Input.Scope.Selected, Drifted: len(g.Input.Drifts),
-		Plans: []Plan{}, LeftOut: []LeftOut{},
-	}
-	for _, problem := range g.Problems {
-		r.Problems = append(r.Problems, problem.Error())
-	}
-	if len(r.Problems) > 0 {
-		return r, nil
-	}
-	out := planner.Make(&g.Input)
-	r.Eligible, r.NextLook = out.Eligible, timeOrNil(out.NextLook)
-	if !g.Input.Opening.Open {
-		r.Waiting = g.Input.Opening.Why
-	}
-	for _, d := range out.Notify {
-		r.Notify = append(r.Notify, d.Namespace+"/"+guarded.TargetName(&d.Target))
-	}
-	for i := range out.LeftOut {
-		l := &out.LeftOut[i]
-		r.LeftOut = append(r.LeftOut, LeftOut{
-			Namespace: l.Drift.Namespace, Object: guarded.TargetName(&l.Drift.Target), Reason: string(l.Reason), Message: l.Message, Until: timeOrNil(l.Until),
-		})
-	}
-	tries := &tryer{Cluster: c, world: world, now: inv.Now()}
-	for i := range out.Plans {
-		p, err := tries.plan(ctx, &out.Plans[i])
-		if err != nil {
-			return nil, err
-		}
-		r.Plans = append(r.Plans, p)
-	}
-	return r, nil
-}
-
-func timeOrNil(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
-func describe(inv *invocation.Invocation, r *Report, wide bool) string {
+func describe(inv *invocation.Invocation, r *preview.Report, wide bool) string {
 	d := &invocation.Description{}
 	steps := 0
 	for i := range r.Plans {
@@ -169,7 +87,7 @@ func describe(inv *invocation.Invocation, r *Report, wide bool) string {
 	return d.String()
 }
 
-func describePlan(inv *invocation.Invocation, d *invocation.Description, p *Plan, wide bool) {
+func describePlan(inv *invocation.Invocation, d *invocation.Description, p *preview.Plan, wide bool) {
 	when := "begins at once"
 	if p.ScheduledFor != nil {
 		when = "waits " + inv.FormatUntil(metav1.NewTime(*p.ScheduledFor))
@@ -177,7 +95,7 @@ func describePlan(inv *invocation.Invocation, d *invocation.Description, p *Plan
 	d.Section(fmt.Sprintf("Plan %s/%s, %s", p.Namespace, p.Name, when))
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		d.Line(1, "%s %d  %s  %s  %s", s.Outcome.mark(), i, s.Object, s.Action, s.Outcome.words())
+		d.Line(1, "%s %d  %s  %s  %s", outcomeMark(s.Outcome), i, s.Object, s.Action, outcomeWords(s.Outcome))
 		if s.Message != "" {
 			d.Line(3, "%s", s.Message)
 		}
@@ -192,7 +110,7 @@ func describePlan(inv *invocation.Invocation, d *invocation.Description, p *Plan
 }
 
 // describeChange is one path that the write changes: from what, to what.
-func describeChange(d *invocation.Description, c comparison.Change, wide bool) {
+func describeChange(d *invocation.Description, c actions.Change, wide bool) {
 	limit := guarded.ValueWidth
 	if wide {
 		limit = 1 << 16 // as long as it is
@@ -208,12 +126,12 @@ func describeChange(d *invocation.Description, c comparison.Change, wide bool) {
 	}
 }
 
-func verdict(r *Report) string {
+func verdict(r *preview.Report) string {
 	total, good := 0, 0
 	for i := range r.Plans {
 		for j := range r.Plans[i].Steps {
 			total++
-			if r.Plans[i].Steps[j].Outcome == outcomeConverges {
+			if r.Plans[i].Steps[j].Outcome == preview.Converges {
 				good++
 			}
 		}
@@ -231,5 +149,34 @@ func verdict(r *Report) string {
 	return fmt.Sprintf("%d of %d writes would lead to the authorized state. Nothing was stored.", good, total)
 }
 
-// oneLine is for texts of others that go over several lines.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+func outcomeMark(o preview.Outcome) string {
+	switch o {
+	case preview.Converges:
+		return "✓"
+	case preview.Diverges, preview.Refused, preview.Forbidden, preview.Moved:
+		return "✗"
+	case preview.Unknown:
+		return "?"
+	default:
+		return "?"
+	}
+}
+
+func outcomeWords(o preview.Outcome) string {
+	switch o {
+	case preview.Converges:
+		return "leads to the authorized state"
+	case preview.Diverges:
+		return "would not lead to the authorized state"
+	case preview.Refused:
+		return "refused"
+	case preview.Forbidden:
+		return "you may not write it"
+	case preview.Moved:
+		return "changed since it was looked at"
+	case preview.Unknown:
+		return "could not be tried"
+	default:
+		return string(o)
+	}
+}

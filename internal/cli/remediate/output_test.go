@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/preview"
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
-	"github.com/plumbline-dev/plumbline/internal/cli/preview"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 

@@ -16,7 +16,6 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/preview"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
-	"github.com/plumbline-dev/plumbline/internal/planning"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
@@ -221,22 +220,8 @@ func revisionName(ctx context.Context, c *invocation.Cluster, b *v1alpha1.Baseli
 
 // previewRequest decides as the assessor does, and tries the writes. Nothing is stored.
 func (a *app) previewRequest(ctx context.Context, c *invocation.Cluster, policy *v1alpha1.RemediationPolicy, request *v1alpha1.RemediationRequest, o remediateOptions) error {
-	world := preview.NewWorld(c, o.system)
-	request.Name, request.UID = request.GenerateName+"preview", preview.UID
-	gathered, err := planning.Gather(ctx, world, planning.Question{
-		Policy: policy, InitiatedBy: request.Spec.RequestedBy, InitiatedByGroups: request.Spec.RequestedByGroups, Request: request, Now: a.ServerTime(c),
-	})
+	report, err := preview.ShowRequest(ctx, a.Invocation, c, policy, request, o.system, o.output)
 	if err != nil {
-		return err
-	}
-	report, err := preview.Make(ctx, a.Invocation, c, world, policy, gathered)
-	if err != nil {
-		return err
-	}
-	for i := range report.Plans { // the name of a plan follows from the request that is stored
-		report.Plans[i].Name = "(named when it is made)"
-	}
-	if err := preview.Print(a.Invocation, report, o.output); err != nil {
 		return err
 	}
 	switch {

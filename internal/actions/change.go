@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package comparison
+package actions
 
 import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"

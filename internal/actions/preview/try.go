@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,10 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
-	"github.com/plumbline-dev/plumbline/internal/cli/comparison"
-	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
-	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/internal/planning"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
@@ -28,56 +27,31 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
-// UID stands where the uid of a plan would: there is no plan yet, and a dry
+// previewUID stands where the uid of a plan would: there is no plan yet, and a dry
 // run stores nothing of it.
-const UID = "00000000-0000-0000-0000-000000000000"
+const previewUID = "00000000-0000-0000-0000-000000000000"
 
 // Outcome is what came of the dry run of one write.
 type Outcome string
 
 const (
-	outcomeConverges Outcome = "Converges"
-	outcomeDiverges  Outcome = "WouldNotConverge"
-	outcomeRefused   Outcome = "Refused"
-	outcomeForbidden Outcome = "Forbidden"
-	outcomeMoved     Outcome = "TargetMoved"
-	outcomeUnknown   Outcome = "Unknown"
+	// Converges: the write leads to the authorized state.
+	Converges Outcome = "Converges"
+	// Diverges: the write would lead to another state.
+	Diverges Outcome = "WouldNotConverge"
+	// Refused: the API server, admission or the plan's own conditions refuse the write.
+	Refused Outcome = "Refused"
+	// Forbidden: the person who asks may not write the object.
+	Forbidden Outcome = "Forbidden"
+	// Moved: the object has changed since it was looked at.
+	Moved Outcome = "TargetMoved"
+	// Unknown: the write could not be tried.
+	Unknown Outcome = "Unknown"
 )
-
-func (o Outcome) mark() string {
-	switch o {
-	case outcomeConverges:
-		return "✓"
-	case outcomeDiverges, outcomeRefused, outcomeForbidden, outcomeMoved:
-		return "✗"
-	case outcomeUnknown:
-		return "?"
-	default:
-		return "?"
-	}
-}
-
-func (o Outcome) words() string {
-	switch o {
-	case outcomeConverges:
-		return "leads to the authorized state"
-	case outcomeDiverges:
-		return "would not lead to the authorized state"
-	case outcomeRefused:
-		return "refused"
-	case outcomeForbidden:
-		return "you may not write it"
-	case outcomeMoved:
-		return "changed since it was looked at"
-	case outcomeUnknown:
-		return "could not be tried"
-	default:
-		return string(o)
-	}
-}
 
 // Step is one write, as far as a dry run tells.
 type Step struct {
+	// Object as kubectl names it: deployment.apps/web.
 	Object    string                     `json:"object"`
 	Action    v1alpha1.RemediationAction `json:"action"`
 	Severity  v1alpha1.SeverityLevel     `json:"severity"`
@@ -92,14 +66,14 @@ type Step struct {
 	// FieldManagers own the fields after the write that the write changes.
 	FieldManagers []string `json:"fieldManagers,omitempty"`
 	// Changes that the API server would store; values that look secret are redacted.
-	Changes []comparison.Change `json:"changes,omitempty"`
+	Changes []actions.Change `json:"changes,omitempty"`
 }
 
 // tryer tries the writes of plans that do not exist.
 type tryer struct {
-	*invocation.Cluster
-	world *World
-	now   time.Time
+	Cluster
+	source planning.Source
+	now    time.Time
 }
 
 func (t *tryer) plan(ctx context.Context, p *planner.Plan) (Plan, error) {
@@ -108,13 +82,13 @@ func (t *tryer) plan(ctx context.Context, p *planner.Plan) (Plan, error) {
 		out.ScheduledFor = timeOrNil(p.ScheduledTime.Time)
 	}
 	plan := &v1alpha1.RemediationPlan{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: UID},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: previewUID},
 		Spec:       v1alpha1.RemediationPlanSpec{Plan: p.PlannedRemediation},
 	}
 	for i := range p.Targets {
 		target := &p.Targets[i]
 		s := Step{
-			Object: guarded.TargetName(&target.BaselineTarget), Action: target.Action, Severity: target.Severity.Level, Score: target.Severity.Score,
+			Object: actions.NameTarget(&target.BaselineTarget), Action: target.Action, Severity: target.Severity.Level, Score: target.Severity.Score,
 			FirstSeen: target.FirstSeenTime.Time, Actors: target.Actors, Paths: target.Paths,
 		}
 		if err := t.try(ctx, plan, int32(i), &s); err != nil { //nolint:gosec // at most ten
@@ -128,19 +102,22 @@ func (t *tryer) plan(ctx context.Context, p *planner.Plan) (Plan, error) {
 	return out, nil
 }
 
+// oneLine is for texts of others that go over several lines.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 // refusalOf tells what the API server refuses from what nobody knows.
 func refusalOf(err error) (Outcome, string) {
 	words := oneLine(err.Error())
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	switch {
 	case !ok || status.ErrStatus.Code >= 500:
-		return outcomeUnknown, words
+		return Unknown, words
 	case apierrors.IsForbidden(err) && status.ErrStatus.Details != nil && len(status.ErrStatus.Details.Causes) == 0:
-		return outcomeForbidden, words
+		return Forbidden, words
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		return outcomeMoved, words
+		return Moved, words
 	}
-	return outcomeRefused, words
+	return Refused, words
 }
 
 // try does what the executor does up to its own dry run, with the same request.
@@ -159,10 +136,10 @@ func (t *tryer) try(ctx context.Context, plan *v1alpha1.RemediationPlan, step in
 		return err
 	}
 	if target.Action != v1alpha1.ActionRestart && !standard.Intact(target) { // a restart takes nothing from it
-		s.Outcome, s.Message = outcomeRefused, "revision "+target.Revision+" is not what the plan names"
+		s.Outcome, s.Message = Refused, "revision "+target.Revision+" is not what the plan names"
 		return nil
 	}
-	marks := repair.Marks{PlanUID: UID, Step: step, Token: protocol.Token(plan, step)}
+	marks := repair.Marks{PlanUID: previewUID, Step: step, Token: protocol.Token(plan, step)}
 	stored, err := t.send(ctx, ref, raw, target, standard, marks, s)
 	if err != nil || stored == nil {
 		return err
@@ -171,12 +148,12 @@ func (t *tryer) try(ctx context.Context, plan *v1alpha1.RemediationPlan, step in
 	if err != nil {
 		return err
 	}
-	s.Outcome = outcomeConverges
+	s.Outcome = Converges
 	if raw == nil {
 		s.Message = repair.Lacks(standard)
 	}
 	if hash != target.DesiredHash {
-		s.Outcome, s.Message = outcomeDiverges, fmt.Sprintf("it would be %s, and should be %s", invocation.ShortenHash(hash), invocation.ShortenHash(target.DesiredHash))
+		s.Outcome, s.Message = Diverges, fmt.Sprintf("it would be %s, and should be %s", actions.ShortenHash(hash), actions.ShortenHash(target.DesiredHash))
 	}
 	if s.FieldManagers, err = t.managersAfter(ctx, plan.Namespace, target, stored); err != nil {
 		return err
@@ -221,7 +198,7 @@ func (t *tryer) send(ctx context.Context, ref exec.Reference, raw []byte, target
 		return nil, err
 	}
 	if hash != target.DriftedHash {
-		s.Outcome, s.Message = outcomeMoved, fmt.Sprintf("it is %s now, and was %s", invocation.ShortenHash(hash), invocation.ShortenHash(target.DriftedHash))
+		s.Outcome, s.Message = Moved, fmt.Sprintf("it is %s now, and was %s", actions.ShortenHash(hash), actions.ShortenHash(target.DriftedHash))
 		return nil, nil
 	}
 	body, err := repair.Write(raw, target, standard, marks)
@@ -233,7 +210,7 @@ func (t *tryer) send(ctx context.Context, ref exec.Reference, raw []byte, target
 
 // standard is what a target is measured by, read as the executor reads it.
 func (t *tryer) standard(ctx context.Context, namespace string, target *v1alpha1.PlanTarget, raw []byte) (*repair.Standard, error) {
-	world, err := t.world.World(ctx, t.now)
+	world, err := t.source.World(ctx, t.now)
 	if err != nil {
 		return nil, err
 	}
@@ -259,11 +236,11 @@ func (t *tryer) standard(ctx context.Context, namespace string, target *v1alpha1
 			return nil, err
 		}
 	}
-	if s.Desired, err = t.world.Body(ctx, namespace, target.Revision); err != nil {
+	if s.Desired, err = t.source.Body(ctx, namespace, target.Revision); err != nil {
 		return nil, err
 	}
 	if authorized := baseline.Spec.Authorized; authorized != nil && len(s.Masks) > 0 {
-		if s.Authorized, err = t.world.Body(ctx, namespace, authorized.Revision); err != nil {
+		if s.Authorized, err = t.source.Body(ctx, namespace, authorized.Revision); err != nil {
 			return nil, err
 		}
 	}
@@ -272,9 +249,9 @@ func (t *tryer) standard(ctx context.Context, namespace string, target *v1alpha1
 
 // changesBetween is what the write changes of what is hashed; for an object that
 // is made, the object as a whole.
-func changesBetween(before, after []byte, gvk canon.GVK) ([]comparison.Change, error) {
+func changesBetween(before, after []byte, gvk canon.GVK) ([]actions.Change, error) {
 	if before == nil {
-		return []comparison.Change{{Operation: string(diff.Added), After: "(made again)"}}, nil
+		return []actions.Change{{Operation: string(diff.Added), After: "(made again)"}}, nil
 	}
 	was, err := canon.Parse(before, gvk)
 	if err != nil {
@@ -286,5 +263,5 @@ func changesBetween(before, after []byte, gvk canon.GVK) ([]comparison.Change, e
 		return nil, err
 	}
 	defer is.Release()
-	return comparison.ReportChanges(diff.Compare(was, is)), nil
+	return actions.ReportChanges(diff.Compare(was, is)), nil
 }
