@@ -35,17 +35,17 @@ const previewUID = "00000000-0000-0000-0000-000000000000"
 type Outcome string
 
 const (
-	// Converges: the write leads to the authorized state.
+	// Converges says that the write leads to the authorized state.
 	Converges Outcome = "Converges"
-	// Diverges: the write would lead to another state.
+	// Diverges says that the write would lead to another state.
 	Diverges Outcome = "WouldNotConverge"
-	// Refused: the API server, admission or the plan's own conditions refuse the write.
+	// Refused says that the API server, admission or the plan refuses the write.
 	Refused Outcome = "Refused"
-	// Forbidden: the person who asks may not write the object.
+	// Forbidden says that the person who asks may not write the object.
 	Forbidden Outcome = "Forbidden"
-	// Moved: the object has changed since it was looked at.
+	// Moved says that the object has changed since it was looked at.
 	Moved Outcome = "TargetMoved"
-	// Unknown: the write could not be tried.
+	// Unknown says that the write could not be tried.
 	Unknown Outcome = "Unknown"
 )
 
