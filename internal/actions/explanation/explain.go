@@ -21,7 +21,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
-// Cluster is what an explanation reads.
+// Cluster is the cluster that an explanation reads.
 type Cluster struct {
 	client.Reader
 	Mapper meta.RESTMapper
@@ -30,7 +30,7 @@ type Cluster struct {
 	System string
 }
 
-// Question is what a person asks about policies.
+// Question is a question of a person about policies.
 type Question struct {
 	Policies []v1alpha1.RemediationPolicy
 	// Objects that were named; none for each drift of the namespace.

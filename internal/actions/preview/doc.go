@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preview tells what a policy would plan now, before anything is stored.
+// Package preview tells the plans that a policy would make now, before anything is stored.
 //
 // The decision is the assessor's own: internal/planning gathers, and pkg/remediate/planner
 // plans. Each write of the plans is then tried as a dry run, with the request that the

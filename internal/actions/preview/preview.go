@@ -28,7 +28,7 @@ type Report struct {
 	Eligible int `json:"eligible"`
 	// Problems of the policy that the schema does not see; with any there are no plans.
 	Problems []string `json:"problems,omitempty"`
-	// Waiting says what the policy as a whole waits for; empty when it waits for nothing.
+	// Waiting names the condition that the policy as a whole waits for; empty without one.
 	Waiting string `json:"waitingFor,omitempty"`
 	Plans   []Plan `json:"plans"`
 	// Notify names the objects about which people are told, and nothing is written.
@@ -60,8 +60,8 @@ type LeftOut struct {
 // unnamed stands where the name of a plan would, which follows from the request that is stored.
 const unnamed = "(named when it is made)"
 
-// Cluster is what a preview reads, and where it tries writes, with the rights of the person
-// who asks.
+// Cluster is the cluster that a preview reads, and in which it tries writes, with the rights of
+// the person who asks.
 type Cluster struct {
 	client.Reader
 	Mapper meta.RESTMapper
@@ -79,7 +79,7 @@ type Times struct {
 	Clock func() time.Time
 }
 
-// ReportPolicy decides what a policy would plan now, whatever its mode, and tries each write
+// ReportPolicy makes the plans that a policy in any mode would make now, and tries each write
 // as a dry run. Nothing is stored. A policy with problems has no plans. An error says that
 // nothing is known; a write that cannot be tried is a step with an [Outcome] instead.
 func ReportPolicy(ctx context.Context, c Cluster, policy *v1alpha1.RemediationPolicy, at Times) (*Report, error) {
@@ -91,7 +91,7 @@ func ReportPolicy(ctx context.Context, c Cluster, policy *v1alpha1.RemediationPo
 	return c.report(ctx, src, policy, gathered, at.Clock)
 }
 
-// ReportRequest decides what a policy would answer a request that is not stored, as
+// ReportRequest makes the plans by which a policy would answer a request that is not stored, as
 // [ReportPolicy] does. The plans of the report have no names yet.
 func ReportRequest(ctx context.Context, c Cluster, policy *v1alpha1.RemediationPolicy, request *v1alpha1.RemediationRequest, at Times) (*Report, error) {
 	src, asked := c.source(), request.DeepCopy()
@@ -112,8 +112,8 @@ func ReportRequest(ctx context.Context, c Cluster, policy *v1alpha1.RemediationP
 	return report, nil
 }
 
-// source reads what plans depend on, once for the decision and for the dry runs. What the
-// guards cannot say is not asked.
+// source reads the cluster once for the decision and for the dry runs. Kinds that no guard names
+// are not read.
 func (c Cluster) source() planning.Source {
 	system := cmp.Or(c.System, actions.SystemNamespace)
 	return &planning.Once{Source: &planning.Live{Reader: c, Mapper: c.Mapper, Excluded: specguard.ExcludedNamespaces(system)}}

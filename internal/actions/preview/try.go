@@ -31,7 +31,7 @@ import (
 // run stores nothing of it.
 const previewUID = "00000000-0000-0000-0000-000000000000"
 
-// Outcome is what came of the dry run of one write.
+// Outcome is the result of the dry run of one write.
 type Outcome string
 
 const (

@@ -19,10 +19,10 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Cluster is a cluster in memory: what does not need a real API server is
-// tested on it, and what needs a server that misbehaves.
+// Cluster is a cluster in memory, for tests that need no real API server, or need a server that
+// misbehaves.
 type Cluster struct {
-	// Objects are what the API server has.
+	// Objects are those of the API server.
 	Objects []client.Object
 	// Live bodies by name; a name without one does not exist.
 	Live map[string]string

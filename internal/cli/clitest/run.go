@@ -30,7 +30,7 @@ var Now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // Before returns the time d before [Now].
 func Before(d time.Duration) metav1.Time { return metav1.NewTime(Now.Add(-d)) }
 
-// Answer is what a command line gave.
+// Answer is the exit code of a command line, and its output.
 type Answer struct {
 	Code           int
 	Stdout, Stderr string
@@ -40,7 +40,7 @@ type Answer struct {
 type Verb = func(*invocation.Invocation) *cobra.Command
 
 // NewInvocation returns an invocation with buffers, without a cluster unless Connect is set.
-// finish gives what was printed, with an exit code.
+// finish returns its output with an exit code.
 func NewInvocation(t *testing.T, stdin string) (inv *invocation.Invocation, finish func(code int) Answer) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))

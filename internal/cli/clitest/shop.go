@@ -101,5 +101,5 @@ func TooOld(p *v1alpha1.RemediationPolicy) {
 	p.Spec.MaximumDriftAge = &metav1.Duration{Duration: time.Minute}
 }
 
-// AuthorizedSpec is what the Deployment of [Shop] should have as its spec.
+// AuthorizedSpec is the authorized spec of the Deployment of [Shop].
 const AuthorizedSpec = `{"replicas":1,"template":{"spec":{"containers":[{"env":[{"name":"API_TOKEN","value":"old-secret"}],"image":"nginx:1.27","name":"app"}]}}}`

@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
 
-// Targets answers dry runs: what is put is stored, unless put says otherwise.
+// Targets answers dry runs: the API server would store the body of a write, unless OnPut answers.
 type Targets struct {
 	Live  string
 	OnPut func(body []byte) ([]byte, error)

@@ -8,7 +8,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// AuthorizedState tells what the authorized state of an object is, and who authorized it.
+// AuthorizedState is the authorized state of an object, with the user who authorized it.
 type AuthorizedState struct {
 	Revision int64           `json:"revision"`
 	By       string          `json:"by,omitempty"`

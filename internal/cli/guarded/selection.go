@@ -31,7 +31,7 @@ func (s *Selection) AddFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&s.AllNamespaces, "all-namespaces", "A", false, "If present, across all namespaces. The namespace in the current context is ignored even if given with --namespace.")
 }
 
-// Selected is what a selection found. Named tells that the command line named
+// Selected is the result of a selection. Named tells that the command line named
 // each object, so that each must be answered for.
 type Selected struct {
 	Baselines []v1alpha1.Baseline

@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
-// GetBaseline reads the Baseline of t, and says what it means where there is none.
+// GetBaseline reads the Baseline of t, and explains the error where there is none.
 func GetBaseline(ctx context.Context, c *invocation.Cluster, t Target) (*v1alpha1.Baseline, error) {
 	baseline := &v1alpha1.Baseline{}
 	key := client.ObjectKey{Namespace: t.Namespace, Name: t.baselineName()}
@@ -30,7 +30,7 @@ func GetBaseline(ctx context.Context, c *invocation.Cluster, t Target) (*v1alpha
 	return baseline, nil
 }
 
-// Target is an object that the command line names. It need not exist: what is
+// Target is an object that the command line names. It need not exist: an object that is
 // missing has a Baseline all the same.
 type Target struct {
 	Mapping         *meta.RESTMapping

@@ -36,11 +36,11 @@ type Cluster struct {
 	Live func(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) ([]byte, error)
 	// Targets sends the dry runs of a preview, as the executor sends its writes.
 	Targets exec.Targets
-	// Proxy reads what an executor serves.
+	// Proxy reads the records that an executor serves.
 	Proxy Proxy
 	// Forward makes a client of a port of a pod.
 	Forward func(portforward.Target) *http.Client
-	// Time is the API server's, where what is asked depends on it; nil is one's own.
+	// Time is the API server's time, where an answer depends on it; nil is that of the own clock.
 	Time func() time.Time
 }
 
@@ -106,7 +106,7 @@ func (inv *Invocation) connectByFlags() (*Cluster, error) {
 	}, nil
 }
 
-// ServerTime is by what windows and ages are told: the API server's time after it
+// ServerTime returns the time by which windows and ages are told: the API server's time after it
 // has answered something, which is what the assessor and the executor go by too.
 func (inv *Invocation) ServerTime(c *Cluster) time.Time {
 	if c.Time == nil {

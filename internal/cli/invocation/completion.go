@@ -79,7 +79,7 @@ func MustMarkFilename(cmd *cobra.Command, flag string, extensions ...string) {
 	}
 }
 
-// CompleteFrom lists objects of the cluster and offers what names makes of them.
+// CompleteFrom lists objects of the cluster and offers the names that names gives them.
 func (inv *Invocation) CompleteFrom(cmd *cobra.Command, list client.ObjectList, typed string, names func() []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), CompletionPatience)
 	defer cancel()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package invocation holds what the commands of the plugin share in one run: the streams,
+// Package invocation holds the values that the commands of the plugin share in one run: the streams,
 // the clock, the flags of kubectl and the connection to a cluster ([Invocation], [Cluster]).
 //
 // It also has the conventions of kubectl that each command keeps:

@@ -28,7 +28,7 @@ func NewGroup(name, short, long string, verbs ...*cobra.Command) *cobra.Command 
 	return cmd
 }
 
-// OneArgument returns the only argument of a command; what names it in the error.
+// OneArgument returns the only argument of a command; the error names it as what.
 func OneArgument(cmd *cobra.Command, args []string, what string) (string, error) {
 	if len(args) != 1 || args[0] == "" {
 		return "", UsageErrorf(cmd, "name one %s", what)

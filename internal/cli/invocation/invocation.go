@@ -33,7 +33,7 @@ type Invocation struct {
 	// Connect reaches the cluster that the flags and the kubeconfig name. It
 	// is called by the commands that need one: hash -f works without.
 	Connect func() (*Cluster, error)
-	// IsInteractive tells whether somebody can answer a question.
+	// IsInteractive tells whether a person can answer a question.
 	IsInteractive func() bool
 }
 

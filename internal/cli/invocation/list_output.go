@@ -29,7 +29,7 @@ func NewListOutput() ListOutput {
 	return ListOutput{printFlags: genericclioptions.NewPrintFlags("")}
 }
 
-// AddFlags adds -o and --no-headers; what are the objects.
+// AddFlags adds -o and --no-headers, whose usage names the objects as what.
 func (o *ListOutput) AddFlags(cmd *cobra.Command, what string) {
 	o.printFlags.AddFlags(cmd)
 	formats := append(o.printFlags.AllowedFormats(), "wide")
@@ -38,7 +38,7 @@ func (o *ListOutput) AddFlags(cmd *cobra.Command, what string) {
 	AddNoHeadersFlag(cmd, &o.NoHeaders)
 }
 
-// ListPrinter is what the flags asked for: a table, perhaps a wide one, or a
+// ListPrinter is the printer that the flags asked for: a table, perhaps a wide one, or a
 // printer of objects.
 type ListPrinter struct {
 	Wide    bool
@@ -63,7 +63,7 @@ func (o *ListOutput) Printer(cmd *cobra.Command, scheme *runtime.Scheme) (*ListP
 	return &ListPrinter{Objects: printer, name: output == "name"}, nil
 }
 
-// Print prints what kubectl get would: one named object as itself, anything else
+// Print prints objects as kubectl get does: one named object as itself, anything else
 // as a List.
 func (p *ListPrinter) Print(out io.Writer, kind string, objects []client.Object, named bool) error {
 	for _, object := range objects {

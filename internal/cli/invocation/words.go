@@ -8,7 +8,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/actions"
 )
 
-// WaitingWidth is how much of what a plan waits for a table shows without -o wide.
+// WaitingWidth is the number of characters that a table shows of a cause of waiting without -o wide.
 const WaitingWidth = 60
 
 // FormatHash gives a hash, shortened unless wide.

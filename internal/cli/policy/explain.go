@@ -65,7 +65,7 @@ func (a *app) completePolicyThenObject(cmd *cobra.Command, args []string, typed 
 	return guarded.CompleteObject(a.Invocation)(cmd, nil, typed)
 }
 
-// question is what a command line asks.
+// question is the question of a command line.
 type question struct {
 	explanation.Question
 	one bool // the policy was named

@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
 
-// ShowPolicy prints what a policy would plan now. system is Plumbline's namespace, or empty.
+// ShowPolicy prints the plans that a policy would make now. system is Plumbline's namespace, or empty.
 func ShowPolicy(ctx context.Context, inv *invocation.Invocation, c *invocation.Cluster, policy *v1alpha1.RemediationPolicy, system, output string) error {
 	report, err := preview.ReportPolicy(ctx, clusterOf(c, system), policy, timesOf(inv, c))
 	if err != nil {
@@ -26,7 +26,7 @@ func ShowPolicy(ctx context.Context, inv *invocation.Invocation, c *invocation.C
 	return printReport(inv, report, output)
 }
 
-// ShowRequest prints what a policy would answer a request, and returns it.
+// ShowRequest prints the plans by which a policy would answer a request, and returns the report.
 func ShowRequest(ctx context.Context, inv *invocation.Invocation, c *invocation.Cluster, policy *v1alpha1.RemediationPolicy, request *v1alpha1.RemediationRequest, system, output string) (*preview.Report, error) {
 	report, err := preview.ReportRequest(ctx, clusterOf(c, system), policy, request, timesOf(inv, c))
 	if err != nil {

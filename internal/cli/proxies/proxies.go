@@ -188,7 +188,7 @@ type replicaReport struct {
 	Error    string `json:"error,omitempty"`
 }
 
-// listReport is what is printed as JSON and YAML.
+// listReport is the answer as JSON and YAML.
 type listReport struct {
 	Replicas []replicaReport `json:"replicas"`
 	Proxies  []proxyReport   `json:"proxies"`

@@ -27,7 +27,7 @@ func DescribeStanding(p *v1alpha1.RemediationPlan) string {
 	return words
 }
 
-// DescribeOutcome tells what became of a verb, whose participle is done.
+// DescribeOutcome tells the outcome of a verb, whose participle is done.
 func DescribeOutcome(done string, o actions.PlanOutcome) string {
 	switch o.Reason {
 	case actions.PlanWasDeleted:
@@ -58,7 +58,7 @@ func runningWords(deferral string) string {
 	return "Running"
 }
 
-// DescribeControl tells what somebody else has asked of a plan.
+// DescribeControl tells the request of another person about a plan.
 func DescribeControl(control v1alpha1.PlanControl) string {
 	who := invocation.NameActor(control.RequestedBy)
 	switch control.Verb {

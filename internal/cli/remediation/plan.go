@@ -38,7 +38,7 @@ func PhaseOf(p *v1alpha1.RemediationPlan) v1alpha1.PlanPhase {
 	return cmp.Or(p.Status.Phase, v1alpha1.PlanCreated)
 }
 
-// DescribePhase gives the phase of a plan, and as what a plan ends that is being sealed.
+// DescribePhase gives the phase of a plan; for a plan that is being sealed, also its last phase.
 func DescribePhase(p *v1alpha1.RemediationPlan) string {
 	if p.Status.Phase == v1alpha1.PlanSealing && p.Status.EndingAs != "" {
 		return fmt.Sprintf("%s (%s)", p.Status.Phase, p.Status.EndingAs)
@@ -52,7 +52,7 @@ func HasEnded(p *v1alpha1.RemediationPlan) bool { return protocol.Final(p.Status
 // PlanName is namespace/name, as the results of all verbs begin.
 func PlanName(p *v1alpha1.RemediationPlan) string { return p.Namespace + "/" + p.Name }
 
-// SortPlans puts what has not ended first, then what is newest.
+// SortPlans puts plans that have not ended first, and the newest first among these.
 func SortPlans(plans []v1alpha1.RemediationPlan) {
 	ended := func(p *v1alpha1.RemediationPlan) int {
 		if HasEnded(p) {
