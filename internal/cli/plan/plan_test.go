@@ -10,7 +10,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
@@ -108,22 +107,6 @@ func TestPlan_Mistakes(t *testing.T) {
 	none := clitest.Cluster{}.Run(t, verbs, "", "plan", "list")
 	if none.Code != 0 || none.Stdout != "" || none.Stderr != "No plans found in shop namespace.\n" {
 		t.Errorf("an empty namespace gave %+v", none)
-	}
-}
-
-func TestPlan_ShowsWholeHashesWhenAsked(t *testing.T) {
-	for name, tc := range map[string]struct{ in, want string }{
-		"ours":               {clitest.Pl1("a"), "pl1:aaaaaaaaaaaa"},
-		"a plain digest":     {"sha256:" + strings.Repeat("b", 64), "bbbbbbbbbbbb"},
-		"an absent object":   {"absent", "absent"},
-		"a short one":        {"pl1:sha256:abc", "pl1:sha256:abc"},
-		"of another version": {"pl9:blake3:" + strings.Repeat("c", 64), "pl9:blake3:" + strings.Repeat("c", 64)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := actions.ShortenHash(tc.in); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-		})
 	}
 }
 
