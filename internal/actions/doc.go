@@ -13,6 +13,10 @@
 //   - a judgment of what the object says since: whether the request was taken
 //     ([JudgeAccept], [JudgePlanVerb]), and the wait for it ([Await]).
 //
+// What would come of a request is told before it is sent: package preview has the plans of a
+// policy and the dry runs of their writes, and package explanation the gates that each drift
+// has to pass.
+//
 // Results are values and errors are types, so that each caller has its own words for them.
 // Authorization is the API server's: a request is sent as the person who asks.
 package actions

@@ -4,24 +4,32 @@
 // who made the difference, and it asks for acceptance.
 //
 // Start at [Run], which builds the command tree and turns an error into
-// kubectl's words and an exit code. Each command has a file of its own:
+// kubectl's words and an exit code. Each verb, or group of verbs, is a package below:
 //
-//   - hash reads documents (documents.go, yaml.go) and never needs a cluster,
-//     unless it is given TYPE/NAME;
-//   - status, diff, blame, history, accept and check read Baselines through
-//     [cluster], the one place that talks to an API server, and find them by the
-//     arguments a kubectl user expects (target.go, selection.go);
-//   - plan and policy are groups of verbs (group.go). preview.go and explain.go
-//     gather what a policy depends on with internal/planning, with the rights of
-//     the user, and leave every decision to the packages that the assessor and the
-//     executor use;
-//   - evidence reads signed records from their store, and asks the cluster only
-//     how far they must go.
+//	cli ──▶ accept, adopt, blame, diff, doctor, evidence, halt, hash, history,
+//	   │    plan, policy, proxies, remediate, status
+//	   │       │
+//	   │       ▼
+//	   │    preview ──▶ comparison, documents, guarded, remediation
+//	   │       │
+//	   ▼       ▼
+//	invocation
+//
+// A verb imports the packages below it and never another verb:
+//
+//   - invocation has the streams, the connection to the cluster, and kubectl's
+//     conventions for errors, output and flags;
+//   - guarded finds the objects that a command line names, and their Baselines;
+//   - comparison prints differences, documents reads manifests, remediation speaks of
+//     plans and policies, and preview prints the plans that a policy would make.
+//
+// The package clitest supports the tests of the verbs with a cluster in memory. This
+// package has the commands about the plugin itself: options, version and completion.
 //
 // Commands gather, then compute a plain value (a report), then print it: the
 // middle part is pure, so it is tested without a cluster, and -o json prints
 // the same value that the table is drawn from. Text for people that is no table
-// goes through [description], which lets nothing through that a terminal obeys.
+// goes through [invocation.Description], which lets nothing through that a terminal obeys.
 //
 // The plugin writes what a person asks for, and nothing else: spec.accept and the
 // annotation that asks for a check on Baselines, spec.control of plans, the mode

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
@@ -44,7 +45,7 @@ func TestGuide_ProseNamesCommandsAndFlagsThatExist(t *testing.T) {
 	prose, _, _ := strings.Cut(string(content), guideBegin)
 	seen := 0
 	for line := range strings.Lines(prose) {
-		_, typed, found := strings.Cut(line, displayName+" ")
+		_, typed, found := strings.Cut(line, invocation.DisplayName+" ")
 		if !found || !strings.HasPrefix(strings.TrimSpace(line), "kubectl") {
 			continue
 		}
@@ -52,7 +53,7 @@ func TestGuide_ProseNamesCommandsAndFlagsThatExist(t *testing.T) {
 		typed, _, _ = strings.Cut(typed, " > ")
 		typed, _, _ = strings.Cut(typed, " | ")
 		seen++
-		cmd, args, err := NewCommand(Environment{}).Find(strings.Fields(strings.ReplaceAll(typed, "'", "")))
+		cmd, args, err := NewCommand(invocation.Environment{}).Find(strings.Fields(strings.ReplaceAll(typed, "'", "")))
 		if err != nil || cmd.Name() == "kubectl-plumbline" || cmd.HasSubCommands() {
 			t.Errorf("%q is no command: %v", typed, err)
 			continue
@@ -68,7 +69,7 @@ func TestGuide_ProseNamesCommandsAndFlagsThatExist(t *testing.T) {
 
 func renderReference() string {
 	var b strings.Builder
-	for _, cmd := range NewCommand(Environment{}).Commands() {
+	for _, cmd := range NewCommand(invocation.Environment{}).Commands() {
 		if !cmd.IsAvailableCommand() || cmd.Name() == "help" {
 			continue
 		}
@@ -79,7 +80,7 @@ func renderReference() string {
 
 // fullName is a command with its groups: plan show.
 func fullName(cmd *cobra.Command) string {
-	return strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), displayName), " ")
+	return strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), invocation.DisplayName), " ")
 }
 
 func renderCommand(b *strings.Builder, cmd *cobra.Command) {

@@ -3,130 +3,98 @@
 package cli
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 )
-
-// testNow is the clock of all tests.
-var testNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-func before(d time.Duration) metav1.Time { return metav1.NewTime(testNow.Add(-d)) }
-
-// answer is what a command line gave.
-type answer struct {
-	Code           int
-	Stdout, Stderr string
-}
-
-// testApp is an app with buffers, without a cluster unless connect is set.
-func testApp(t *testing.T, stdin string) (a *app, finish func(code int) answer) {
-	t.Helper()
-	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	var out, errOut bytes.Buffer
-	a = newApp(Environment{In: strings.NewReader(stdin), Out: &out, Err: &errOut, Now: func() time.Time { return testNow }, Version: "v0.0.0-test"})
-	return a, func(code int) answer { return answer{code, out.String(), errOut.String()} }
-}
-
-func runOffline(t *testing.T, stdin string, args ...string) answer {
-	t.Helper()
-	a, finish := testApp(t, stdin)
-	a.connect = func() (*cluster, error) {
-		t.Errorf("%q asked for a cluster", args)
-		return nil, os.ErrInvalid
-	}
-	return finish(a.run(t.Context(), args))
-}
 
 func TestRun_UsageErrorsGiveTheHint(t *testing.T) {
 	cases := map[string]struct {
 		args []string
-		want answer
+		want clitest.Answer
 	}{
 		"unknown command": {
-			[]string{"hsh"}, answer{1, "", "error: unknown command \"hsh\" for \"kubectl plumbline\"\n\nDid you mean this?\n\thash\n\nSee 'kubectl plumbline -h' for help and examples\n"},
+			[]string{"hsh"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: unknown command \"hsh\" for \"kubectl plumbline\"\n\nDid you mean this?\n\thash\n\nSee 'kubectl plumbline -h' for help and examples\n"},
 		},
 		"unknown flag": {
-			[]string{"hash", "--foo"}, answer{1, "", "error: unknown flag: --foo\nSee 'kubectl plumbline hash -h' for help and examples\n"},
+			[]string{"hash", "--foo"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: unknown flag: --foo\nSee 'kubectl plumbline hash -h' for help and examples\n"},
 		},
 		"unknown shorthand": {
-			[]string{"status", "-x"}, answer{1, "", "error: unknown shorthand flag: 'x' in -x\nSee 'kubectl plumbline status -h' for help and examples\n"},
+			[]string{"status", "-x"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: unknown shorthand flag: 'x' in -x\nSee 'kubectl plumbline status -h' for help and examples\n"},
 		},
 		"diff keeps exit code 1 for differences": {
-			[]string{"diff", "--foo"}, answer{2, "", "error: unknown flag: --foo\nSee 'kubectl plumbline diff -h' for help and examples\n"},
+			[]string{"diff", "--foo"}, clitest.Answer{Code: 2, Stdout: "", Stderr: "error: unknown flag: --foo\nSee 'kubectl plumbline diff -h' for help and examples\n"},
 		},
 		"diff in an unknown format": {
-			[]string{"diff", "deploy/web", "-o", "wide"}, answer{2, "", "error: unable to match a printer suitable for the output format \"wide\", allowed formats are: json,yaml\nSee 'kubectl plumbline diff -h' for help and examples\n"},
+			[]string{"diff", "deploy/web", "-o", "wide"}, clitest.Answer{Code: 2, Stdout: "", Stderr: "error: unable to match a printer suitable for the output format \"wide\", allowed formats are: json,yaml\nSee 'kubectl plumbline diff -h' for help and examples\n"},
 		},
 		"version takes no arguments": {
-			[]string{"version", "x"}, answer{1, "", "error: unexpected arguments: x\nSee 'kubectl plumbline version -h' for help and examples\n"},
+			[]string{"version", "x"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: unexpected arguments: x\nSee 'kubectl plumbline version -h' for help and examples\n"},
 		},
 		"hash of nothing": {
-			[]string{"hash"}, answer{1, "", "error: give documents with -f FILE (- for standard input), or a live object as TYPE/NAME\nSee 'kubectl plumbline hash -h' for help and examples\n"},
+			[]string{"hash"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: give documents with -f FILE (- for standard input), or a live object as TYPE/NAME\nSee 'kubectl plumbline hash -h' for help and examples\n"},
 		},
 		"hash of a file and an object": {
-			[]string{"hash", "-f", "-", "deploy/web"}, answer{1, "", "error: -f and TYPE/NAME exclude each other\nSee 'kubectl plumbline hash -h' for help and examples\n"},
+			[]string{"hash", "-f", "-", "deploy/web"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: -f and TYPE/NAME exclude each other\nSee 'kubectl plumbline hash -h' for help and examples\n"},
 		},
 		"bare needs a file": {
-			[]string{"hash", "deploy/web", "--bare"}, answer{1, "", "error: --bare needs -f\nSee 'kubectl plumbline hash -h' for help and examples\n"},
+			[]string{"hash", "deploy/web", "--bare"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: --bare needs -f\nSee 'kubectl plumbline hash -h' for help and examples\n"},
 		},
 		"unknown algorithm": {
-			[]string{"hash", "-f", "-", "--algorithm", "md5"}, answer{1, "", "error: unknown algorithm \"md5\", want pl1, pl2 or ddem002\nSee 'kubectl plumbline hash -h' for help and examples\n"},
+			[]string{"hash", "-f", "-", "--algorithm", "md5"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: unknown algorithm \"md5\", want pl1, pl2 or ddem002\nSee 'kubectl plumbline hash -h' for help and examples\n"},
 		},
 		"standard input twice": {
-			[]string{"hash", "-f", "-", "-f", "-"}, answer{1, "", "error: -f - can be given once\nSee 'kubectl plumbline hash -h' for help and examples\n"},
+			[]string{"hash", "-f", "-", "-f", "-"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: -f - can be given once\nSee 'kubectl plumbline hash -h' for help and examples\n"},
 		},
 		"accept without any object": {
-			[]string{"accept"}, answer{1, "", "error: name objects as TYPE/NAME, or select them with --all, -l, --since or --by\nSee 'kubectl plumbline accept -h' for help and examples\n"},
+			[]string{"accept"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: name objects as TYPE/NAME, or select them with --all, -l, --since or --by\nSee 'kubectl plumbline accept -h' for help and examples\n"},
 		},
 		"accept of a type alone is not bulk by accident": {
-			[]string{"accept", "deploy"}, answer{1, "", "error: name objects as TYPE/NAME, or select them with --all, -l, --since or --by\nSee 'kubectl plumbline accept -h' for help and examples\n"},
+			[]string{"accept", "deploy"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: name objects as TYPE/NAME, or select them with --all, -l, --since or --by\nSee 'kubectl plumbline accept -h' for help and examples\n"},
 		},
 		"accept in all namespaces alone is not all": {
-			[]string{"accept", "-A"}, answer{1, "", "error: name objects as TYPE/NAME, or select them with --all, -l, --since or --by\nSee 'kubectl plumbline accept -h' for help and examples\n"},
+			[]string{"accept", "-A"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: name objects as TYPE/NAME, or select them with --all, -l, --since or --by\nSee 'kubectl plumbline accept -h' for help and examples\n"},
 		},
 		"accept of a name with a bulk filter": {
-			[]string{"accept", "deploy/web", "--by", "bob"}, answer{1, "", "error: --all, --since and --by select in bulk and exclude TYPE/NAME\nSee 'kubectl plumbline accept -h' for help and examples\n"},
+			[]string{"accept", "deploy/web", "--by", "bob"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: --all, --since and --by select in bulk and exclude TYPE/NAME\nSee 'kubectl plumbline accept -h' for help and examples\n"},
 		},
 		"an age of nothing": {
-			[]string{"accept", "--since", "0s"}, answer{1, "", "error: name objects as TYPE/NAME, or select them with --all, -l, --since or --by\nSee 'kubectl plumbline accept -h' for help and examples\n"},
+			[]string{"accept", "--since", "0s"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: name objects as TYPE/NAME, or select them with --all, -l, --since or --by\nSee 'kubectl plumbline accept -h' for help and examples\n"},
 		},
 		"a negative age": {
-			[]string{"accept", "--since", "-1h"}, answer{1, "", "error: --since must be longer than 0, not -1h0m0s\nSee 'kubectl plumbline accept -h' for help and examples\n"},
+			[]string{"accept", "--since", "-1h"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: --since must be longer than 0, not -1h0m0s\nSee 'kubectl plumbline accept -h' for help and examples\n"},
 		},
 		"a filter by nobody": {
-			[]string{"accept", "--all", "--by", ""}, answer{1, "", "error: --by needs a user name\nSee 'kubectl plumbline accept -h' for help and examples\n"},
+			[]string{"accept", "--all", "--by", ""}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: --by needs a user name\nSee 'kubectl plumbline accept -h' for help and examples\n"},
 		},
 		"a reason longer than the API takes": {
-			[]string{"accept", "deploy/web", "--reason", strings.Repeat("é", 257)}, answer{1, "", "error: --reason has 257 characters, more than 256\nSee 'kubectl plumbline accept -h' for help and examples\n"},
+			[]string{"accept", "deploy/web", "--reason", strings.Repeat("é", 257)}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: --reason has 257 characters, more than 256\nSee 'kubectl plumbline accept -h' for help and examples\n"},
 		},
 		"an unknown dry run": {
-			[]string{"accept", "deploy/web", "--dry-run=maybe"}, answer{1, "", "error: invalid dry-run value (maybe). Must be \"none\", \"server\", or \"client\"\nSee 'kubectl plumbline accept -h' for help and examples\n"},
+			[]string{"accept", "deploy/web", "--dry-run=maybe"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: invalid dry-run value (maybe). Must be \"none\", \"server\", or \"client\"\nSee 'kubectl plumbline accept -h' for help and examples\n"},
 		},
 		"history of a revision before the first": {
-			[]string{"history", "deploy/web", "--revision", "0"}, answer{1, "", "error: revisions are numbered from 1, not 0\nSee 'kubectl plumbline history -h' for help and examples\n"},
+			[]string{"history", "deploy/web", "--revision", "0"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: revisions are numbered from 1, not 0\nSee 'kubectl plumbline history -h' for help and examples\n"},
 		},
 		"history of a broken range": {
-			[]string{"history", "deploy/web", "--diff", "1-2"}, answer{1, "", "error: invalid --diff \"1-2\", want A..B\nSee 'kubectl plumbline history -h' for help and examples\n"},
+			[]string{"history", "deploy/web", "--diff", "1-2"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: invalid --diff \"1-2\", want A..B\nSee 'kubectl plumbline history -h' for help and examples\n"},
 		},
 		"history cannot print and compare": {
-			[]string{"history", "deploy/web", "--diff", "1..2", "--revision", "1"}, answer{1, "", "error: --revision and --diff exclude each other\nSee 'kubectl plumbline history -h' for help and examples\n"},
+			[]string{"history", "deploy/web", "--diff", "1..2", "--revision", "1"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: --revision and --diff exclude each other\nSee 'kubectl plumbline history -h' for help and examples\n"},
 		},
 		"an unsupported shell": {
-			[]string{"completion", "tcsh"}, answer{1, "", "error: unsupported shell type \"tcsh\", want one of bash, zsh, fish, powershell\nSee 'kubectl plumbline completion -h' for help and examples\n"},
+			[]string{"completion", "tcsh"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: unsupported shell type \"tcsh\", want one of bash, zsh, fish, powershell\nSee 'kubectl plumbline completion -h' for help and examples\n"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, runOffline(t, "", tc.args...)); diff != "" {
+			if diff := cmp.Diff(tc.want, clitest.RunOffline(t, verbs, "", tc.args...)); diff != "" {
 				t.Errorf("%q (-want +got):\n%s", tc.args, diff)
 			}
 		})
@@ -155,7 +123,7 @@ func TestRun_OfflineCommands(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := runOffline(t, "", tc.args...)
+			got := clitest.RunOffline(t, verbs, "", tc.args...)
 			if got.Code != 0 || got.Stderr != "" {
 				t.Errorf("%q gave %d, %q", tc.args, got.Code, got.Stderr)
 			}
@@ -171,7 +139,7 @@ func TestRun_OfflineCommands(t *testing.T) {
 // halt --cluster was a switch of its own and hid kubectl's --cluster NAME: in an incident nobody could
 // name the cluster of the kubeconfig.
 func TestNoCommandHidesAFlagOfKubectl(t *testing.T) {
-	root := NewCommand(Environment{})
+	root := NewCommand(invocation.Environment{})
 	var check func(*cobra.Command)
 	check = func(cmd *cobra.Command) {
 		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {

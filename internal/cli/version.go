@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 )
 
 type versionInfo struct {
@@ -31,7 +33,8 @@ type serverVersion struct {
 	Version   string `json:"version"`
 }
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(inv *invocation.Invocation) *cobra.Command {
+	a := &app{Invocation: inv}
 	var output string
 	var clientOnly bool
 	cmd := &cobra.Command{
@@ -40,15 +43,15 @@ func (a *app) versionCommand() *cobra.Command {
 		Long: `Print the version of the plugin and of each part of the installation, which the
 Deployments carry as a label. A plugin of another version is told on standard
 error. It needs the right to list Deployments; --client asks no cluster.`,
-		Example: examples(
+		Example: invocation.Examples(
 			"# Print the versions of the plugin and of the installation", "%s version",
 			"# Print the version of the plugin alone", "%s version --client"),
-		Args: noArguments,
+		Args: invocation.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(cmd, output, "json", "yaml"); err != nil {
+			if err := invocation.CheckOutput(cmd, output, "json", "yaml"); err != nil {
 				return err
 			}
-			info := versionInfo{ClientVersion: a.version, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+			info := versionInfo{ClientVersion: a.Version, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 			var unread error
 			if !clientOnly {
 				info.Server, unread = a.serverVersions(cmd.Context())
@@ -62,26 +65,26 @@ error. It needs the right to list Deployments; --client asks no cluster.`,
 			return unread
 		},
 	}
-	addOutputFlag(cmd, &output, "json", "yaml")
+	invocation.AddOutputFlag(cmd, &output, "json", "yaml")
 	cmd.Flags().BoolVar(&clientOnly, "client", false, "Print the version of the plugin alone.")
 	return cmd
 }
 
 func (a *app) printVersions(output string, info versionInfo) error {
 	if output != "" {
-		return a.printStructured(output, info)
+		return a.PrintStructured(output, info)
 	}
 	lines := []string{"Client Version: " + info.ClientVersion}
 	for _, s := range info.Server {
 		lines = append(lines, fmt.Sprintf("Server Version: %s (%s in %s)", s.Version, s.Component, s.Namespace))
 	}
-	return a.print(strings.Join(lines, "\n"), "\n")
+	return a.Print(strings.Join(lines, "\n"), "\n")
 }
 
 // serverVersions reads the labels of the installation's Deployments. Redis has a version
 // of its own.
 func (a *app) serverVersions(ctx context.Context) ([]serverVersion, error) {
-	c, err := a.connect()
+	c, err := a.Connect()
 	if err != nil {
 		return nil, err
 	}

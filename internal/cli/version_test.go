@@ -11,12 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 )
 
 // installed are the Deployments of an installation, as component and version.
-func installed(t *testing.T, err error, versions ...[2]string) fakeCluster {
+func installed(t *testing.T, err error, versions ...[2]string) clitest.Cluster {
 	t.Helper()
-	return fakeCluster{hooks: interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, object client.ObjectList, _ ...client.ListOption) error {
+	return clitest.Cluster{Hooks: interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, object client.ObjectList, _ ...client.ListOption) error {
 		list, ok := object.(*metav1.PartialObjectMetadataList)
 		if !ok || list.GetObjectKind().GroupVersionKind().Kind != "DeploymentList" {
 			t.Errorf("asked for %T", object)
@@ -34,7 +36,7 @@ func installed(t *testing.T, err error, versions ...[2]string) fakeCluster {
 func TestVersion(t *testing.T) {
 	const plugin = "Client Version: v0.0.0-test\n"
 	cases := map[string]struct {
-		cluster        fakeCluster
+		cluster        clitest.Cluster
 		args           []string
 		code           int
 		stdout, stderr string
@@ -65,7 +67,7 @@ func TestVersion(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := tc.cluster.run(t, "", append([]string{"version"}, tc.args...)...)
+			got := tc.cluster.Run(t, verbs, "", append([]string{"version"}, tc.args...)...)
 			if got.Code != tc.code || !strings.Contains(got.Stdout, tc.stdout) || !strings.Contains(got.Stderr, tc.stderr) || (tc.stderr == "") != (got.Stderr == "") {
 				t.Errorf("gave %d\n%s\n%s", got.Code, got.Stdout, got.Stderr)
 			}

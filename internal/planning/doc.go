@@ -14,7 +14,8 @@
 //
 // There are two Sources. [FromCache] is the assessor's: its caches, and the
 // objects as its watch has them. [Live] reads everything when it is asked, with
-// the rights of whoever asks; a preview and an explanation use it.
+// the rights of the person who asks; a preview and an explanation use it, and read its
+// World a single time ([Once]).
 //
 // What cannot be read is never guessed. A drift whose object cannot be read, or
 // is no longer what its Baseline speaks of, has the state Unknown, and the planner

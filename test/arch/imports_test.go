@@ -76,18 +76,57 @@ func TestTrafficAndRemediateNeverMeet(t *testing.T) {
 
 // What a person may ask for is not the command line's: an API asks the same.
 func TestActionsKnowNoCommandLine(t *testing.T) {
+	const core = module + "/internal/actions"
+	found := false
 	for _, p := range listPackages(t) {
-		if p.ImportPath != module+"/internal/actions" {
+		if !inTree(p.ImportPath, "internal/actions") {
 			continue
 		}
+		found = found || p.ImportPath == core
 		for _, dep := range p.Deps {
-			if inTree(dep, "internal/cli") || strings.HasPrefix(dep, "github.com/spf13/") || strings.HasPrefix(dep, "k8s.io/cli-runtime/") {
-				t.Errorf("internal/actions depends on %s: it must know no command line", dep)
+			// Libraries of Kubernetes bring pflag with them; the core needs none of these.
+			flags := strings.HasPrefix(dep, "github.com/spf13/") && (p.ImportPath == core || dep != "github.com/spf13/pflag")
+			if inTree(dep, "internal/cli") || flags || strings.HasPrefix(dep, "k8s.io/cli-runtime/") {
+				t.Errorf("%s depends on %s: it must know no command line", p.ImportPath, dep)
 			}
 		}
-		return
+		if i := slices.IndexFunc(p.Imports, func(imported string) bool { return strings.HasPrefix(imported, "github.com/spf13/") }); i >= 0 {
+			t.Errorf("%s imports %s: it must know no command line", p.ImportPath, p.Imports[i])
+		}
 	}
-	t.Fatal("internal/actions not found")
+	if !found {
+		t.Fatal("internal/actions not found")
+	}
+}
+
+// sharedByVerbs are the packages of the plugin that the packages of its verbs may import.
+var sharedByVerbs = []string{"invocation", "guarded", "comparison", "documents", "remediation", "preview"}
+
+// A verb of the plugin that reaches into another one would make both one package again.
+func TestVerbsOfThePluginShareNoCode(t *testing.T) {
+	const tree = module + "/internal/cli/"
+	verbs := 0
+	for _, p := range listPackages(t) {
+		verb, below := strings.CutPrefix(p.ImportPath, tree)
+		if !below {
+			continue
+		}
+		if !slices.Contains(sharedByVerbs, verb) {
+			verbs++
+		}
+		for _, imported := range p.Imports {
+			other, ours := strings.CutPrefix(imported, tree)
+			if ours && !slices.Contains(sharedByVerbs, other) {
+				t.Errorf("internal/cli/%s imports internal/cli/%s: what two verbs need has a home below them", verb, other)
+			}
+			if imported == module+"/internal/cli" {
+				t.Errorf("internal/cli/%s imports internal/cli: the tree of commands is above the verbs", verb)
+			}
+		}
+	}
+	if verbs < 10 {
+		t.Errorf("only %d verbs of the plugin were found", verbs)
+	}
 }
 
 func inTree(importPath, tree string) bool {

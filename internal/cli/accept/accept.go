@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package accept
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// app carries out the commands of this package with an invocation.
+type app struct{ *invocation.Invocation }
+
+type acceptOptions struct {
+	guarded.Selection
+	filter actions.AcceptFilter
+	all    bool
+	reason string
+	dryRun string
+	yes    bool
+	wait   time.Duration
+}
+
+// Command returns the command "accept".
+func Command(inv *invocation.Invocation) *cobra.Command {
+	a := &app{Invocation: inv}
+	var o acceptOptions
+	cmd := &cobra.Command{
+		Use:   "accept (TYPE/NAME ... | [TYPE] --all | -l SELECTOR | --since AGE | --by USER)",
+		Short: "Authorize what runs now",
+		Long: `Ask that what runs now becomes the authorized state of an object. The request
+names the observed hash that is shown: if the object changes before the
+assessor sees the request, nothing is authorized. Accepting an object that is
+gone retires its Baseline; accepting an imported object that is in sync records
+that you vouch for it.
+
+--since and --by pick objects all of whose differences are that young, and by
+that user; an object with other differences besides is named and left alone.
+Accepting in bulk shows what it is about to accept and asks for confirmation on
+a terminal; elsewhere it needs --yes.`,
+		Example: invocation.Examples(
+			"# Accept what runs, with a reason", "%s accept deploy/web --reason 'hotfix INC-7, approved by ops'",
+			"# What alice did within the last hour, in all namespaces", "%s accept -A --by alice --since 1h",
+			"# See what that would be", "%s accept -A --by alice --since 1h --dry-run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.accept(cmd, args, o)
+		},
+		ValidArgsFunction: guarded.CompleteObject(a.Invocation),
+	}
+	o.AddFlags(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&o.all, "all", false, "Accept all drifted and missing objects of the namespace, or of TYPE in it.")
+	flags.DurationVar(&o.filter.Since, "since", 0, "Only objects whose differences were all first seen within this time, e.g. 1h.")
+	flags.StringVar(&o.filter.By, "by", "", "Only objects whose differences were all made by this user.")
+	flags.StringVar(&o.reason, "reason", "", "Why, for people; at most 256 characters.")
+	flags.StringVar(&o.dryRun, "dry-run", "none", `Must be "none", "server", or "client". If client, only print what would be accepted. If server, submit the requests without persisting them.`)
+	flags.Lookup("dry-run").NoOptDefVal = "client"
+	flags.BoolVarP(&o.yes, "yes", "y", false, "Do not ask for confirmation.")
+	flags.DurationVar(&o.wait, "wait", invocation.DefaultWait, "How long to wait, in all, until the assessor has taken the requests; 0s: do not wait.")
+	invocation.CompleteValues(cmd, "dry-run", "none", "client", "server")
+	return cmd
+}
+
+func (o *acceptOptions) validate(cmd *cobra.Command, args []string) error {
+	bulk := o.all || o.Labels != "" || o.filter != actions.AcceptFilter{}
+	named := len(args) > 1 || (len(args) == 1 && strings.Contains(args[0], "/"))
+	switch {
+	case !bulk && !named:
+		return invocation.UsageErrorf(cmd, "name objects as TYPE/NAME, or select them with --all, -l, --since or --by")
+	case named && (o.all || o.filter != actions.AcceptFilter{}):
+		return invocation.UsageErrorf(cmd, "--all, --since and --by select in bulk and exclude TYPE/NAME")
+	}
+	return o.validateValues(cmd)
+}
+
+func (o *acceptOptions) validateValues(cmd *cobra.Command) error {
+	switch {
+	case cmd.Flags().Changed("since") && o.filter.Since <= 0:
+		return invocation.UsageErrorf(cmd, "--since must be longer than 0, not %s", o.filter.Since)
+	case cmd.Flags().Changed("by") && o.filter.By == "":
+		return invocation.UsageErrorf(cmd, "--by needs a user name")
+	case o.wait < 0:
+		return invocation.UsageErrorf(cmd, "--wait must not be negative, not %s", o.wait)
+	case utf8.RuneCountInString(o.reason) > invocation.MaxReason:
+		return invocation.UsageErrorf(cmd, "--reason has %d characters, more than %d", utf8.RuneCountInString(o.reason), invocation.MaxReason)
+	case !slices.Contains([]string{"none", "client", "server"}, o.dryRun):
+		return invocation.UsageErrorf(cmd, `invalid dry-run value (%s). Must be "none", "server", or "client"`, o.dryRun)
+	}
+	return nil
+}
+
+func (a *app) accept(cmd *cobra.Command, args []string, o acceptOptions) error {
+	if err := o.validate(cmd, args); err != nil {
+		return err
+	}
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	found, failed := guarded.Select(cmd.Context(), c, cmd, args, o.Selection)
+	if failed != nil && !found.Named {
+		return failed
+	}
+	guarded.SortWorstFirst(found.Baselines)
+	candidates, refused := actions.PlanAccept(found.Baselines, found.Named, o.filter, a.Now())
+	failed = errors.Join(failed, a.tellRefused(refused, found.Named))
+	if len(candidates) == 0 {
+		if failed == nil && !found.Named {
+			return a.Print("Nothing to accept.\n")
+		}
+		return failed
+	}
+	if err := a.showCandidates(candidates); err != nil {
+		return err
+	}
+	if !found.Named && o.dryRun == "none" {
+		if err := a.Confirm(cmd.Context(), o.yes, acceptQuestion(len(candidates))); err != nil {
+			return err
+		}
+	}
+	return errors.Join(failed, a.acceptAll(cmd.Context(), c, candidates, o))
+}
+
+// tellRefused names what is left alone. It is an error only for objects that
+// the command line named.
+func (a *app) tellRefused(refused []actions.AcceptRefusal, named bool) error {
+	var failed []error
+	for _, r := range refused {
+		switch {
+		case named && r.NothingToDo():
+			if err := a.Print(guarded.QualifiedName(r.Baseline), " ", refusalWords(r), "\n"); err != nil {
+				return err
+			}
+		case named:
+			failed = append(failed, fmt.Errorf("%s was not accepted: %s", guarded.QualifiedName(r.Baseline), refusalWords(r)))
+		case !r.NothingToDo() && r.Reason != actions.RefusedUnmatched:
+			a.Warn("%s is left alone: %s", invocation.Printable(guarded.QualifiedName(r.Baseline)), invocation.Printable(refusalWords(r)))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// showCandidates goes to standard error: standard output has one line per
+// object, for scripts.
+func (a *app) showCandidates(candidates []actions.AcceptCandidate) error {
+	var b strings.Builder
+	b.WriteString("To be accepted as it runs now:\n")
+	for i := range candidates {
+		baseline := &candidates[i].Baseline
+		fmt.Fprintf(&b, "%s  %s  %s\n", invocation.Printable(guarded.QualifiedName(baseline)), guarded.DescribeState(baseline), candidates[i].Hash)
+		for j := range baseline.Status.Findings {
+			f := &baseline.Status.Findings[j]
+			fmt.Fprintf(&b, "    %s  %s  by %s, %s\n", invocation.Printable(invocation.NamePath(f.Path)), guarded.DescribeChange(f, false), invocation.Printable(invocation.NameActor(f.Actor.User)), a.FormatAgo(f.FirstSeenTime))
+		}
+		if more := actions.CountFindings(baseline) - len(baseline.Status.Findings); more > 0 {
+			fmt.Fprintf(&b, "    ... and %d more\n", more)
+		}
+	}
+	_, err := io.WriteString(a.ErrOut, b.String())
+	return err
+}
+
+func acceptQuestion(count int) invocation.Question {
+	return invocation.Question{
+		Ask: fmt.Sprintf("Accept %d object(s)?", count), Otherwise: "nothing was accepted", What: "accepting in bulk",
+	}
+}
+
+// acceptAll sends every request before it waits for any: the assessor works on
+// all of them meanwhile.
+func (a *app) acceptAll(ctx context.Context, c *invocation.Cluster, candidates []actions.AcceptCandidate, o acceptOptions) error {
+	if o.dryRun == "client" {
+		for i := range candidates {
+			if err := guarded.PrintResult(a.Invocation, &candidates[i].Baseline, "accepted (dry run)"); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	me, err := actions.AskIdentity(ctx, c)
+	if err != nil {
+		return err
+	}
+	request := v1alpha1.AcceptRequest{RequestedBy: me.Username, RequestedByGroups: actions.NameGroups(me.Groups), Reason: o.reason}
+	var failed []error
+	var sent []actions.AcceptSent
+	for i := range candidates {
+		one, err := actions.RequestAccept(ctx, c, &candidates[i], request, o.dryRun == "server")
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s was not accepted: %w", guarded.QualifiedName(&candidates[i].Baseline), err))
+			continue
+		}
+		sent = append(sent, one)
+	}
+	switch {
+	case o.dryRun == "server":
+		failed = append(failed, a.tellSent(sent, "accepted (server dry run)"))
+	case o.wait == 0:
+		failed = append(failed, a.tellSent(sent, "acceptance requested"))
+	default:
+		failed = append(failed, a.awaitAll(ctx, c, sent, o.wait))
+	}
+	return errors.Join(failed...)
+}
+
+func (a *app) tellSent(sent []actions.AcceptSent, words string) error {
+	for _, p := range sent {
+		if err := guarded.PrintResult(a.Invocation, p.Baseline, words); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitAll waits for all requests under one deadline, in the order in which
+// they were sent.
+func (a *app) awaitAll(ctx context.Context, c *invocation.Cluster, sent []actions.AcceptSent, patience time.Duration) error {
+	deadline, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var failed []error
+	for _, p := range sent {
+		outcome, err := actions.AwaitAccept(deadline, c, p)
+		switch {
+		case ctx.Err() != nil:
+			return errors.Join(append(failed, ctx.Err())...)
+		case deadline.Err() != nil && outcome.Progress == actions.Pending:
+			failed = append(failed, fmt.Errorf("%s: acceptance is requested, and the assessor has not taken it within %s", guarded.QualifiedName(p.Baseline), patience))
+		case err != nil:
+			failed = append(failed, fmt.Errorf("%s: acceptance is requested; waiting for it: %w", guarded.QualifiedName(p.Baseline), err))
+		case outcome.Progress == actions.Refused:
+			failed = append(failed, fmt.Errorf("%s was not accepted: %s", guarded.QualifiedName(p.Baseline), acceptWords(outcome)))
+		default:
+			if err := guarded.PrintResult(a.Invocation, p.Baseline, acceptWords(outcome)); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(failed...)
+}

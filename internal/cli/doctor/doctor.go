@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/internal/doctor"
+	"github.com/plumbline-dev/plumbline/internal/doctor/gather"
+)
+
+// app carries out the commands of this package with an invocation.
+type app struct{ *invocation.Invocation }
+
+type doctorOptions struct {
+	probeNamespace string
+	probe          bool
+	failOn         string
+	skip           []string
+	output         string
+	// snapshot reads the cluster.
+	snapshot func(context.Context, *doctorOptions) (*doctor.Snapshot, error)
+}
+
+// failOnValues are what --fail-on takes.
+var failOnValues = map[string]doctor.Severity{"critical": doctor.Critical, "warning": doctor.Warning}
+
+// Command returns the command "doctor".
+func Command(inv *invocation.Invocation) *cobra.Command {
+	a := &app{Invocation: inv}
+	return a.doctorCommandOn(a.gatherSnapshot)
+}
+
+func (a *app) doctorCommandOn(snapshot func(context.Context, *doctorOptions) (*doctor.Snapshot, error)) *cobra.Command {
+	o := &doctorOptions{snapshot: snapshot}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Examine the installation and what around it could break it",
+		Long: `Examine the installation of Plumbline, and what around it could break it or
+block the cluster, and say how to put each finding right.
+
+It reads as your user: what you may not read is Unknown, never OK, and the
+missing right is named. Up to eight writes are tried as dry runs, since only
+admission can show that admission works; nothing is stored. --probe=false leaves
+them out. The installation is found by itself, or named with --namespace.
+
+Exit status: 0 nothing was found at or above --fail-on. 1 something was found.
+2 that cannot be said: a check that could have found it was not answered, or
+the command failed. --skip leaves checks out by name.`,
+		Example: invocation.Examples(
+			"# Examine everything", "%s doctor",
+			"# Fail a pipeline on warnings too, as a program reads it", "%s doctor --fail-on=warning -o json",
+			"# Leave out what your user may not read", "%s doctor --skip webhook.certificate,details.redis"),
+		Annotations: map[string]string{invocation.TroubleAnnotation: "doctor"},
+		Args:        invocation.NoArguments,
+		RunE:        func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd, o) },
+	}
+	invocation.AddOutputFlag(cmd, &o.output, "json", "yaml")
+	flags := cmd.Flags()
+	flags.StringVar(&o.failOn, "fail-on", "critical", "Exit with 1 on findings of this severity or worse: critical or warning.")
+	flags.BoolVar(&o.probe, "probe", true, "Try writes as dry runs.")
+	flags.StringVar(&o.probeNamespace, "probe-namespace", "", "Namespace in which the write is tried; by default one that a guard covers, else default.")
+	flags.StringSliceVar(&o.skip, "skip", nil, "Checks to leave out, by name.")
+	invocation.CompleteValues(cmd, "fail-on", "critical", "warning")
+	invocation.CompleteValues(cmd, "skip", checkIDs()...)
+	return cmd
+}
+
+func checkIDs() []string {
+	var ids []string
+	for _, check := range doctor.Checks() {
+		ids = append(ids, check.ID)
+	}
+	return ids
+}
+
+func (a *app) doctor(cmd *cobra.Command, o *doctorOptions) error {
+	if err := invocation.CheckOutput(cmd, o.output, "json", "yaml"); err != nil {
+		return err
+	}
+	failOn, known := failOnValues[strings.ToLower(o.failOn)]
+	if !known {
+		return invocation.UsageErrorf(cmd, "invalid --fail-on %q, want critical or warning", o.failOn)
+	}
+	for _, id := range o.skip {
+		if !slices.Contains(checkIDs(), id) {
+			return invocation.UsageErrorf(cmd, "there is no check %q to skip", id)
+		}
+	}
+	snapshot, err := o.snapshot(cmd.Context(), o)
+	if err != nil {
+		return err
+	}
+	report := doctor.Examine(snapshot, o.skip...)
+	if o.output != "" {
+		err = a.PrintStructured(o.output, report)
+	} else {
+		err = a.Print(doctorText(&report))
+	}
+	if err != nil {
+		return err
+	}
+	return decide(&report, failOn)
+}
+
+func decide(report *doctor.Report, failOn doctor.Severity) error {
+	switch report.Decide(failOn) {
+	case doctor.Passed:
+		return nil
+	case doctor.Failed:
+		return &invocation.ExitError{Code: invocation.ExitDifferent}
+	case doctor.Undecided:
+		fallthrough
+	default: // an answer that nobody knows passes nothing
+		return &invocation.ExitError{Code: invocation.ExitTrouble, Err: fmt.Errorf("nothing was found, and what could have been was not answered by: %s", strings.Join(report.Unanswered(failOn), ", "))}
+	}
+}
+
+// gatherSnapshot asks the cluster that the flags and the kubeconfig name.
+func (a *app) gatherSnapshot(ctx context.Context, o *doctorOptions) (*doctor.Snapshot, error) {
+	config, err := a.ConfigFlags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = invocation.ClientQPS, invocation.ClientBurst
+	options := gather.Options{ProbeNamespace: o.probeNamespace, NoProbes: !o.probe, ClientVersion: a.Version, Now: a.Now}
+	if a.ConfigFlags.Namespace != nil { // the flag alone: the context's namespace is where the user works
+		options.Namespace = *a.ConfigFlags.Namespace
+	}
+	return gather.Snapshot(ctx, config, options)
+}

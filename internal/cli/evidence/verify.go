@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
+)
+
+type verifyOptions struct {
+	source
+	output    string
+	anchor    string
+	auditLogs []string
+	writers   []string
+	since     time.Duration
+	sinceTime string
+	untilTime string
+	bounds    evidence.JoinOptions
+}
+
+func (a *app) verifyCommand() *cobra.Command {
+	var o verifyOptions
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Prove that the records are whole",
+		Long: `Verify all records of a store: each signature, and that each chain has no gap, no
+record twice and none from elsewhere. The cluster tells how far each chain must
+go (RemediationLedgers), which records stood where at earlier times (the anchor,
+which the executor cannot write) and which records the plans that have ended
+name; with --offline that is left out, and records missing at the end of a chain
+are not seen: the end of the chain is not known, unless --anchor tells it.
+
+--audit-log compares the records with the API server's audit log: writes of the
+executor without a record, records without a write. The log must hold bodies of
+what the executor writes. Where it does not cover all of the time of the
+records, --since, --since-time and --until-time say which time is compared.
+
+Exit status: 0 the records are whole. 1 something is wrong with them.
+2 that cannot be said: nothing was found, or something could not be read.
+3 nothing is wrong with the records that are there, and the end of a chain is
+not known: records could be missing there.`,
+		Example: invocation.Examples(
+			"# Are the records whole", "%s evidence verify --evidence s3://evidence?region=eu-central-1",
+			"# A copy of the volume, together with the audit log of the last day", "%s evidence verify --evidence ./copy --audit-log audit.log --audit-log audit-2026-03-01.log.gz --since 24h",
+			"# Without a cluster, for an auditor", "%s evidence verify --evidence ./copy --key public.pem --offline -o json"),
+		Annotations: map[string]string{invocation.TroubleAnnotation: "evidence verify"},
+		Args:        invocation.NoArguments,
+		RunE:        func(cmd *cobra.Command, _ []string) error { return a.verify(cmd, &o) },
+	}
+	o.addFlags(cmd)
+	invocation.AddOutputFlag(cmd, &o.output, "json", "yaml")
+	flags := cmd.Flags()
+	flags.StringVar(&o.anchor, "anchor", "", "File with the ConfigMap "+anchorConfigMap+", as JSON or YAML. Left out: that of Plumbline's namespace.")
+	flags.StringArrayVar(&o.auditLogs, "audit-log", nil, "File of the API server's audit log, plain or .gz, repeatable.")
+	flags.StringSliceVar(&o.writers, "writer", nil, "Users whose writes must have records. Left out: the executor's service account in Plumbline's namespace.")
+	flags.DurationVar(&o.since, "since", 0, "Compare with the audit log what is newer than this, e.g. 24h.")
+	flags.StringVar(&o.sinceTime, "since-time", "", "The same as a time, e.g. 2026-03-01T00:00:00Z.")
+	flags.StringVar(&o.untilTime, "until-time", "", "Compare with the audit log what is older than this time.")
+	invocation.MustMarkFilename(cmd, "audit-log", "log", "gz")
+	invocation.MustMarkFilename(cmd, "anchor", "json", "yaml")
+	return cmd
+}
+
+func (o *verifyOptions) validate(cmd *cobra.Command, now time.Time) error {
+	if err := invocation.FirstError(invocation.CheckOutput(cmd, o.output, "json", "yaml"), o.check(cmd)); err != nil {
+		return err
+	}
+	bounded := o.since != 0 || o.sinceTime != "" || o.untilTime != ""
+	switch {
+	case bounded && len(o.auditLogs) == 0:
+		return invocation.UsageErrorf(cmd, "--since, --since-time and --until-time are about the audit log; name it with --audit-log")
+	case len(o.writers) > 0 && len(o.auditLogs) == 0:
+		return invocation.UsageErrorf(cmd, "--writer is about the audit log; name it with --audit-log")
+	case o.since < 0:
+		return invocation.UsageErrorf(cmd, "--since must be longer than 0, not %s", o.since)
+	case o.since > 0 && o.sinceTime != "":
+		return invocation.UsageErrorf(cmd, "--since and --since-time exclude each other")
+	}
+	if o.since > 0 {
+		o.bounds.Since = now.Add(-o.since)
+	}
+	for _, bound := range []struct {
+		flag, text string
+		into       *time.Time
+	}{{"since-time", o.sinceTime, &o.bounds.Since}, {"until-time", o.untilTime, &o.bounds.Until}} {
+		if bound.text == "" {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, bound.text)
+		if err != nil {
+			return invocation.UsageErrorf(cmd, "invalid --%s %q, want a time like 2026-03-01T00:00:00Z", bound.flag, bound.text)
+		}
+		*bound.into = at
+	}
+	return nil
+}
+
+func (a *app) verify(cmd *cobra.Command, o *verifyOptions) error {
+	if err := o.validate(cmd, a.Now()); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	known, err := a.evidenceKnown(ctx, o)
+	if err != nil {
+		return err
+	}
+	report, records, err := o.verify(ctx, known)
+	if err != nil {
+		return err
+	}
+	if len(o.auditLogs) > 0 {
+		if report.Audit, err = o.join(records, known.writers); err != nil {
+			return err
+		}
+		report.Problems = append(report.Problems, report.Audit.problems...)
+	}
+	report.OK = len(report.Problems) == 0 && report.Records > 0 && len(report.OpenEnds) == 0
+	if o.output != "" {
+		err = a.PrintStructured(o.output, report)
+	} else {
+		err = a.Print(a.describeEvidence(report))
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(report.Problems) > 0:
+		return &invocation.ExitError{Code: invocation.ExitDifferent}
+	case report.Records == 0:
+		return fmt.Errorf("there is no record in %s: nothing was verified", o.store)
+	case len(report.OpenEnds) > 0:
+		return &invocation.ExitError{Code: invocation.ExitOpenEnd}
+	}
+	return nil
+}
+
+// evidenceKnown is what is known about records besides the records.
+type evidenceKnown struct {
+	keys    believed
+	heads   map[string]evidence.Head
+	anchors map[string][]evidence.Checkpoint
+	plans   []evidence.PlanStatus
+	running int // plans that have not ended, and are not compared
+	writers []string
+	offline bool
+}
+
+// evidenceKnown asks the cluster. All of it is read before the first record, so
+// that what is recorded meanwhile is more than was noted, and never less.
+func (a *app) evidenceKnown(ctx context.Context, o *verifyOptions) (*evidenceKnown, error) {
+	known := &evidenceKnown{offline: o.offline, writers: o.writers}
+	system := o.system
+	if o.offline && system == "" {
+		system = actions.SystemNamespace
+	}
+	var c *invocation.Cluster
+	if !o.offline {
+		var err error
+		if c, err = a.Connect(); err != nil {
+			return nil, err
+		}
+		if system, err = c.FindSystemNamespace(ctx, o.system); err != nil {
+			return nil, err
+		}
+		if err := errors.Join(known.ask(ctx, c, system), o.find(ctx, c, system)); err != nil {
+			return nil, err
+		}
+	}
+	if len(known.writers) == 0 {
+		known.writers = []string{"system:serviceaccount:" + system + ":plumbline-executor"}
+	}
+	var failed, err error
+	if known.anchors, failed = o.anchored(ctx, c, system); apierrors.IsForbidden(failed) {
+		a.Warn("%v; the ledgers alone tell where the chains end", failed)
+		failed = nil
+	}
+	known.keys, err = o.believed(ctx, c, system)
+	return known, errors.Join(err, failed)
+}
+
+func (k *evidenceKnown) ask(ctx context.Context, c *invocation.Cluster, system string) error {
+	ledgers, err := c.ListLedgers(ctx, system)
+	if err != nil {
+		return fmt.Errorf("reading how far the chains go (--offline leaves that out): %w", err)
+	}
+	k.heads = headsOf(ledgers)
+	plans, err := remediation.ListPlans(ctx, c, client.InNamespace(""))
+	if err != nil {
+		return fmt.Errorf("reading which records the plans name (--offline leaves that out): %w", err)
+	}
+	for i := range plans {
+		if !remediation.HasEnded(&plans[i]) {
+			k.running++ // its last record may be stored and not named yet
+			continue
+		}
+		k.plans = append(k.plans, planStatusOf(&plans[i]))
+	}
+	return nil
+}
+
+// headsOf are the ends of all chains; should two ledgers know one, the further.
+func headsOf(ledgers []v1alpha1.RemediationLedger) map[string]evidence.Head {
+	heads := map[string]evidence.Head{}
+	for i := range ledgers {
+		for _, chain := range ledgers[i].Status.Chains {
+			if chain.Sequence > heads[chain.PolicyUID].Sequence {
+				heads[chain.PolicyUID] = evidence.Head{Sequence: chain.Sequence, Digest: chain.Digest}
+			}
+		}
+	}
+	return heads
+}
+
+func planStatusOf(p *v1alpha1.RemediationPlan) evidence.PlanStatus {
+	status := evidence.PlanStatus{UID: string(p.UID), Chain: p.Spec.Plan.Policy.UID}
+	for i := range p.Status.Steps {
+		if e := p.Status.Steps[i].Evidence; e != nil {
+			status.Digests = append(status.Digests, e.Digest)
+		}
+	}
+	return status
+}
+
+// verify reads the store.
+func (o *verifyOptions) verify(ctx context.Context, known *evidenceKnown) (*evidenceReport, []evidence.Record, error) {
+	store, closeStore, err := o.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer closeStore()
+	var records []evidence.Record
+	policies := map[string]string{}
+	found, err := evidence.Verify(ctx, store, known.keys.ring, evidence.Options{
+		Ends: known.keys.ends, Heads: known.heads, Anchors: known.anchors, Plans: known.plans,
+		Each: func(s evidence.Sealed) {
+			records = append(records, s.Record)
+			if s.Record.Policy != nil {
+				policies[s.Record.Chain.UID] = s.Record.Policy.Name
+			}
+		},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return newEvidenceReport(o.store, known, found, policies), records, nil
+}
+
+// join compares the records with the audit log.
+func (o *verifyOptions) join(records []evidence.Record, writers []string) (*auditReport, error) {
+	log := &evidence.AuditLog{}
+	for _, name := range o.auditLogs {
+		if err := readAudit(name, evidence.AuditFilter{Users: writers}, log); err != nil {
+			return nil, err
+		}
+	}
+	if log.Events == 0 {
+		return nil, errors.New("the audit log has no event: nothing can be compared")
+	}
+	return newAuditReport(log, evidence.Join(records, log, o.bounds), writers, records, o.bounds), nil
+}
+
+func readAudit(name string, filter evidence.AuditFilter, log *evidence.AuditLog) (err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("reading the audit log: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return evidence.ReadAudit(file, filter, log)
+}

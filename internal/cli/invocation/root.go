@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package invocation
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// DisplayName is how the plugin is called and how it names itself in help.
+const DisplayName = "kubectl plumbline"
+
+func suggestions(cmd *cobra.Command, typed string) string {
+	near := cmd.SuggestionsFor(typed)
+	if len(near) == 0 {
+		return ""
+	}
+	return "\n\nDid you mean this?\n\t" + strings.Join(near, "\n\t") + "\n"
+}
+
+// displayPath names a command as the user typed it: kubectl plumbline hash.
+func displayPath(cmd *cobra.Command) string { return cmd.CommandPath() }
+
+// usageTemplate is cobra's without the two dozen connection flags, which
+// kubectl too keeps in a command of their own.
+const usageTemplate = `{{if .HasExample}}Examples:
+{{.Example}}
+
+{{end}}{{if .HasAvailableSubCommands}}Available Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+
+{{end}}{{if .HasAvailableLocalFlags}}{{if .HasParent}}Options:
+{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}
+
+{{end}}{{end}}Usage:
+  {{if .HasParent}}{{.UseLine}}{{else}}{{.CommandPath}} [command] [flags] [options]{{end}}
+
+{{if .HasAvailableSubCommands}}Use "{{.CommandPath}} <command> -h" for more information about a given command.
+{{end}}Use "{{.Root.CommandPath}} options" for a list of global command-line options (applies to all commands).
+`
+
+// NewRoot returns the plugin's command, which has verbs and does nothing itself.
+func (inv *Invocation) NewRoot(verbs ...*cobra.Command) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kubectl-plumbline",
+		Short: "Shows who changed what, and whether it was authorized",
+		Long: `Plumbline keeps what runs in a cluster true to what was authorized.
+
+This plugin shows the state of guarded objects, what differs from the
+authorized state, who made each change and how that is known; and it accepts
+what runs now as the new authorized state. "hash -f" works without a cluster.`,
+		Annotations:                map[string]string{cobra.CommandDisplayNameAnnotation: DisplayName},
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2,
+		DisableAutoGenTag:          true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return UsageErrorf(cmd, "unknown command %q for %q%s", args[0], DisplayName, suggestions(cmd, args[0]))
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(inv.In)
+	root.SetOut(inv.Out)
+	root.SetErr(inv.ErrOut)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return UsageErrorf(cmd, "%v", err) })
+	root.SetUsageTemplate(usageTemplate)
+	root.CompletionOptions.DisableDefaultCmd = true
+	inv.ConfigFlags.AddFlags(root.PersistentFlags())
+	root.AddCommand(verbs...)
+	inv.registerFlagCompletions(root)
+	return root
+}
+
+// Run carries out one command line on root, args without the program's name. It prints an
+// error in kubectl's words and returns the exit code.
+func (inv *Invocation) Run(ctx context.Context, root *cobra.Command, args []string) int {
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	return Report(cmd, err, inv.ErrOut)
+}

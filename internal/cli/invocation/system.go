@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package invocation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// FindSystemNamespace is where Plumbline runs: named by the user, else where its
+// ledgers are, else the usual one.
+func (c *Cluster) FindSystemNamespace(ctx context.Context, named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	ledgers, err := c.ListLedgers(ctx, "")
+	if err != nil {
+		return "", fmt.Errorf("looking for Plumbline's namespace (--system-namespace names it): %w", err)
+	}
+	if len(ledgers) == 0 {
+		return actions.SystemNamespace, nil
+	}
+	return cmp.Or(ledgers[0].Namespace, actions.SystemNamespace), nil
+}
+
+// ListLedgers lists the ledgers of the system namespace, which the user may have to name.
+func (c *Cluster) ListLedgers(ctx context.Context, system string) ([]v1alpha1.RemediationLedger, error) {
+	ledgers, err := actions.ListLedgers(ctx, c, system)
+	if _, is := errors.AsType[*actions.SeveralSystemsError](err); is {
+		return nil, fmt.Errorf("%w, with --system-namespace", err)
+	}
+	return ledgers, err
+}

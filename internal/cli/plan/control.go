@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+type controlOptions struct {
+	reason string
+	dryRun string
+	wait   time.Duration
+}
+
+func (a *app) controlCommand(v verb) *cobra.Command {
+	var o controlOptions
+	cmd := &cobra.Command{
+		Use:               v.name + " NAME...",
+		Short:             v.short,
+		Long:              v.long,
+		Example:           v.examples,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.control(cmd, args, v, o) },
+		ValidArgsFunction: remediation.CompletePlan(a.Invocation),
+	}
+	flags := cmd.Flags()
+	invocation.AddReasonFlag(cmd, &o.reason)
+	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, only print what would be asked. If server, submit the request without persisting it.")
+	flags.DurationVar(&o.wait, "wait", invocation.DefaultWait, "How long to wait, in all, until the executor has done what is asked; 0s: do not wait.")
+	return cmd
+}
+
+// control asks the same of every plan that is named, then waits for all.
+func (a *app) control(cmd *cobra.Command, args []string, v verb, o controlOptions) error {
+	if len(args) == 0 {
+		return invocation.UsageErrorf(cmd, "name at least one plan")
+	}
+	if err := invocation.FirstError(invocation.CheckReason(cmd, o.reason), invocation.CheckDryRun(cmd, o.dryRun), invocation.CheckWait(cmd, o.wait)); err != nil {
+		return err
+	}
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	me, err := actions.AskIdentity(cmd.Context(), c)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	var sent []*v1alpha1.RemediationPlan
+	for _, name := range args {
+		plan, err := a.askPlan(cmd.Context(), c, name, v, v1alpha1.PlanControl{Verb: v.asks, RequestedBy: me.Username, Reason: o.reason}, o.dryRun)
+		if err != nil {
+			failed = append(failed, err)
+		} else if plan != nil {
+			sent = append(sent, plan)
+		}
+	}
+	if o.wait > 0 {
+		failed = append(failed, a.awaitPlans(cmd.Context(), c, sent, v, o.wait))
+		return errors.Join(failed...)
+	}
+	for _, plan := range sent {
+		failed = append(failed, remediation.PrintResult(a.Invocation, plan, "asked to "+v.name))
+	}
+	return errors.Join(failed...)
+}
+
+// askPlan sets the control of one plan. It gives the plan if there is something to
+// wait for, and tells everything else.
+func (a *app) askPlan(ctx context.Context, c *invocation.Cluster, name string, v verb, control v1alpha1.PlanControl, dryRun string) (*v1alpha1.RemediationPlan, error) {
+	plan, err := remediation.GetPlan(ctx, c, name)
+	if err != nil {
+		return nil, err
+	}
+	if standing, already := actions.FindPlanStanding(v.asks, plan); already {
+		return nil, remediation.PrintResult(a.Invocation, plan, standingWords(standing))
+	}
+	if refused := actions.RefusePlanVerb(v.asks, plan); refused != nil {
+		return nil, fmt.Errorf("%s was not %s: %s", remediation.PlanName(plan), v.done, a.refusalWords(refused))
+	}
+	if v.asks == actions.PlanResume && actions.NeedsExecute(plan) {
+		a.Warn("%s begins by hand alone: to go on with it, use %s plan execute %s", remediation.PlanName(plan), invocation.DisplayName, plan.Name)
+	}
+	if dryRun == "client" {
+		return nil, remediation.PrintResult(a.Invocation, plan, v.done+" (dry run)")
+	}
+	err = actions.RequestPlanVerb(ctx, c, plan, control, dryRun == "server")
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s was not %s: %w", remediation.PlanName(plan), v.done, a.wordError(err))
+	case dryRun == "server":
+		return nil, remediation.PrintResult(a.Invocation, plan, v.done+" (server dry run)")
+	}
+	return plan, nil
+}
+
+// awaitPlans waits for all requests under one deadline, in the order in which they
+// were sent.
+func (a *app) awaitPlans(ctx context.Context, c *invocation.Cluster, sent []*v1alpha1.RemediationPlan, v verb, patience time.Duration) error {
+	deadline, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var failed []error
+	for _, p := range sent {
+		outcome, last, err := actions.AwaitPlanVerb(deadline, c, v.asks, p)
+		switch {
+		case ctx.Err() != nil:
+			return errors.Join(append(failed, ctx.Err())...)
+		case deadline.Err() != nil && outcome.Progress == actions.Pending:
+			failed = append(failed, fmt.Errorf("%s: asked for, and not %s within %s: %s", remediation.PlanName(p), v.done, patience, remediation.DescribeStanding(last)))
+		case err != nil:
+			failed = append(failed, fmt.Errorf("%s: asked for; waiting for it: %w", remediation.PlanName(p), err))
+		case outcome.Progress == actions.Refused:
+			failed = append(failed, fmt.Errorf("%s was not %s: %s", remediation.PlanName(p), v.done, remediation.DescribeOutcome(v.done, outcome)))
+		default:
+			if err := remediation.PrintResult(a.Invocation, last, remediation.DescribeOutcome(v.done, outcome)); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/severity"
+)
+
+// app carries out the commands of this package with an invocation.
+type app struct{ *invocation.Invocation }
+
+// Command returns the group "plan" with its verbs.
+func Command(inv *invocation.Invocation) *cobra.Command {
+	a := &app{Invocation: inv}
+	return invocation.NewGroup("plan", "Show remediation plans, and execute, pause, resume or cancel them",
+		`Show the plans by which drift is put back, what a policy would plan now, and ask
+the executor to begin, pause, go on with or end a plan.
+
+A plan never changes. What a person asks of it stands beside it, with their name,
+and the executor answers in its status.`,
+		a.listCommand(), a.showCommand(), a.previewCommand(), a.controlCommand(executeVerb), a.controlCommand(pauseVerb),
+		a.controlCommand(resumeVerb), a.controlCommand(cancelVerb))
+}
+
+type listOptions struct {
+	invocation.ListOutput
+	labels        string
+	allNamespaces bool
+	policy        string
+	phases        []string
+}
+
+func (a *app) listCommand() *cobra.Command {
+	o := &listOptions{ListOutput: invocation.NewListOutput()}
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List plans, those that have not ended first",
+		Long: `List the remediation plans of the namespace, those that have not ended first,
+newest first: whose they are, how far they are, and what they wait for.`,
+		Example: invocation.Examples(
+			"# The plans of the namespace", "%s plan list",
+			"# What one policy is doing, everywhere", "%s plan list -A --policy production",
+			"# What waits, and until when", "%s plan list -A --phase Scheduled,Deferred -o wide"),
+		Args: invocation.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd, o) },
+	}
+	o.AddFlags(cmd, "RemediationPlans")
+	flags := cmd.Flags()
+	flags.StringVarP(&o.labels, "selector", "l", "", "Selector (label query) to filter on, supports '=', '==', '!=', 'in', 'notin'.")
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "If present, across all namespaces. The namespace in the current context is ignored even if given with --namespace.")
+	flags.StringVar(&o.policy, "policy", "", "Only plans of this RemediationPolicy.")
+	flags.StringSliceVar(&o.phases, "phase", nil, "Only plans in these phases, e.g. Running,Deferred.")
+	invocation.CompleteValues(cmd, "phase", phaseNames()...)
+	invocation.MustComplete(cmd, "policy", remediation.CompletePolicy(a.Invocation))
+	return cmd
+}
+
+// phases of a plan, in the order in which they are listed: what has not ended
+// comes first.
+var phases = []v1alpha1.PlanPhase{
+	v1alpha1.PlanRunning, v1alpha1.PlanSealing, v1alpha1.PlanPaused, v1alpha1.PlanDeferred, v1alpha1.PlanScheduled, v1alpha1.PlanCreated,
+	v1alpha1.PlanFailed, v1alpha1.PlanSkipped, v1alpha1.PlanPartialSuccess, v1alpha1.PlanSucceeded, v1alpha1.PlanCanceled, v1alpha1.PlanSuperseded,
+}
+
+func phaseNames() []string {
+	names := make([]string, 0, len(phases))
+	for _, phase := range phases {
+		names = append(names, string(phase))
+	}
+	return names
+}
+
+func (o *listOptions) selects(p *v1alpha1.RemediationPlan) bool {
+	return (o.policy == "" || p.Spec.Plan.Policy.Name == o.policy) &&
+		(len(o.phases) == 0 || slices.Contains(o.phases, string(remediation.PhaseOf(p))))
+}
+
+func (a *app) list(cmd *cobra.Command, o *listOptions) error {
+	for _, phase := range o.phases {
+		if !slices.Contains(phaseNames(), phase) {
+			return invocation.UsageErrorf(cmd, "there is no phase %q, want one of %s", phase, strings.Join(phaseNames(), ", "))
+		}
+	}
+	selector, err := labels.Parse(o.labels)
+	if err != nil {
+		return invocation.UsageErrorf(cmd, "unable to parse selector %q: %v", o.labels, err)
+	}
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	printer, err := o.Printer(cmd, c.Scheme())
+	if err != nil {
+		return err
+	}
+	namespace := c.Namespace
+	if o.allNamespaces {
+		namespace = metav1.NamespaceAll
+	}
+	plans, err := remediation.ListPlans(cmd.Context(), c, &client.ListOptions{Namespace: namespace, LabelSelector: selector})
+	if err != nil {
+		return err
+	}
+	plans = slices.DeleteFunc(plans, func(p v1alpha1.RemediationPlan) bool { return !o.selects(&p) })
+	remediation.SortPlans(plans)
+	if printer.Objects != nil {
+		objects := make([]client.Object, len(plans))
+		for i := range plans {
+			objects[i] = &plans[i]
+		}
+		return printer.Print(a.Out, "RemediationPlan", objects, false)
+	}
+	return a.printPlans(plans, namespace, o, printer.Wide)
+}
+
+func (a *app) printPlans(plans []v1alpha1.RemediationPlan, namespace string, o *listOptions, wide bool) error {
+	if len(plans) == 0 {
+		where := fmt.Sprintf(" in %s namespace", namespace)
+		if namespace == metav1.NamespaceAll {
+			where = ""
+		}
+		_, err := fmt.Fprintf(a.ErrOut, "No plans found%s.\n", where)
+		return err
+	}
+	columns := []invocation.Column{
+		{Name: "Name"}, {Name: "Policy"}, {Name: "Phase"}, {Name: "Targets"}, {Name: "Succeeded"}, {Name: "Failed"}, {Name: "Skipped"}, {Name: "Waiting-For"}, {Name: "Age"},
+		{Name: "Environment", Wide: true}, {Name: "Trigger", Wide: true}, {Name: "Severity", Wide: true}, {Name: "By", Wide: true}, {Name: "Scheduled-For", Wide: true}, {Name: "Executor", Wide: true},
+	}
+	if o.allNamespaces {
+		columns = append([]invocation.Column{{Name: "Namespace"}}, columns...)
+	}
+	rows := make([][]any, 0, len(plans))
+	for i := range plans {
+		row := a.row(&plans[i], wide)
+		if o.allNamespaces {
+			row = append([]any{plans[i].Namespace}, row...)
+		}
+		rows = append(rows, row)
+	}
+	if err := a.PrintTable(invocation.TableOptions{Wide: wide, NoHeaders: o.NoHeaders}, columns, rows); err != nil || o.NoHeaders {
+		return err
+	}
+	return a.Print("\n", summarize(plans), "\n")
+}
+
+func (a *app) row(p *v1alpha1.RemediationPlan, wide bool) []any {
+	plan, counts := &p.Spec.Plan, p.Status.Counts
+	width := invocation.WaitingWidth
+	if wide {
+		width = 1024 // longer than any
+	}
+	scheduled := ""
+	if plan.ScheduledTime != nil {
+		scheduled = invocation.FormatTimestamp(*plan.ScheduledTime)
+	}
+	return []any{
+		p.Name, plan.Policy.Name, remediation.DescribePhase(p), fmt.Sprint(len(plan.Targets)),
+		fmt.Sprint(counts.Succeeded), fmt.Sprint(counts.Failed), fmt.Sprint(counts.Skipped),
+		invocation.Shorten(a.waitsFor(p), width), a.FormatAge(p.CreationTimestamp),
+		plan.EnvironmentName, string(plan.Trigger), string(worstLevel(plan.Targets)), plan.InitiatedBy, scheduled, p.Status.Holder,
+	}
+}
+
+// worstLevel is that of the worst drift when the plan was made.
+func worstLevel(targets []v1alpha1.PlanTarget) v1alpha1.SeverityLevel {
+	var worst v1alpha1.SeverityLevel
+	for i := range targets {
+		if level := targets[i].Severity.Level; severity.CompareLevels(level, worst) > 0 {
+			worst = level
+		}
+	}
+	return worst
+}
+
+func summarize(plans []v1alpha1.RemediationPlan) string {
+	counts := map[v1alpha1.PlanPhase]int{}
+	for i := range plans {
+		counts[remediation.PhaseOf(&plans[i])]++
+	}
+	var parts []string
+	for _, phase := range phases {
+		if n := counts[phase]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, phase))
+		}
+	}
+	return fmt.Sprintf("%s: %s", plural.Of(len(plans), "plan"), strings.Join(parts, ", "))
+}

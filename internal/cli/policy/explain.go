@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/explanation"
+	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/explain"
+)
+
+type explainOptions struct {
+	output        string
+	system        string
+	allNamespaces bool
+}
+
+func (a *app) explainCommand() *cobra.Command {
+	var o explainOptions
+	cmd := &cobra.Command{
+		Use:   "explain (POLICY [TYPE/NAME ...] | TYPE/NAME ...)",
+		Short: "Explain why a drift would be put back, or not, and when",
+		Long: `Explain, for each drift that a policy is about, every gate between it and its
+repair: where the gate stands, what it takes to open it, and until when it is
+closed; and say at the end whether the drift is put back now, when, or what has to
+change. All gates are asked, also those behind a closed one; open ones that bound
+nothing share a line, unless -o wide.
+
+With TYPE/NAME alone, every policy that selects the object is explained. What you
+may not read is unknown, and told as such. The limits of the whole cluster are
+options of the executor, which nobody else knows.`,
+		Example: invocation.Examples(
+			"# Why is nothing done about this", "%s policy explain deploy/web",
+			"# What does this policy wait for, everywhere", "%s policy explain production -A",
+			"# One policy and one object, for a program", "%s policy explain production deploy/web -o json"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.explain(cmd, args, o) },
+		ValidArgsFunction: a.completePolicyThenObject,
+	}
+	invocation.AddOutputFlag(cmd, &o.output, "json", "yaml", "wide")
+	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "If present, across all namespaces. The namespace in the current context is ignored even if given with --namespace.")
+	invocation.AddSystemFlag(cmd, &o.system)
+	return cmd
+}
+
+// completePolicyThenObject completes a policy first, and objects from then on, or
+// when a slash says so.
+func (a *app) completePolicyThenObject(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 && !strings.Contains(typed, "/") {
+		return remediation.CompletePolicy(a.Invocation)(cmd, args, typed)
+	}
+	return guarded.CompleteObject(a.Invocation)(cmd, nil, typed)
+}
+
+// question is the question of a command line.
+type question struct {
+	explanation.Question
+	one bool // the policy was named
+}
+
+func (a *app) explain(cmd *cobra.Command, args []string, o explainOptions) error {
+	if err := invocation.CheckOutput(cmd, o.output, "json", "yaml", "wide"); err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return invocation.UsageErrorf(cmd, "name a policy, or an object as TYPE/NAME")
+	}
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	q, err := newQuestion(c, cmd, args, o)
+	if err != nil {
+		return err
+	}
+	found, err := a.explainAll(cmd.Context(), c, q, o.system)
+	if err != nil {
+		return err
+	}
+	if o.output == "json" || o.output == "yaml" {
+		return a.PrintStructured(o.output, map[string]any{"items": found})
+	}
+	return a.printExplanations(q, found, o.output == "wide")
+}
+
+func newQuestion(c *invocation.Cluster, cmd *cobra.Command, args []string, o explainOptions) (*question, error) {
+	q := &question{Question: explanation.Question{Namespace: c.Namespace}}
+	if o.allNamespaces {
+		q.Namespace = metav1.NamespaceAll
+	}
+	if !strings.Contains(args[0], "/") {
+		policy, err := remediation.GetPolicy(cmd.Context(), c, args[0])
+		if err != nil {
+			return nil, err
+		}
+		q.Policies, q.one, args = []v1alpha1.RemediationPolicy{*policy}, true, args[1:]
+	} else {
+		list := &v1alpha1.RemediationPolicyList{}
+		if err := c.List(cmd.Context(), list); err != nil {
+			return nil, err
+		}
+		q.Policies = list.Items
+	}
+	if len(args) == 0 {
+		return q, nil
+	}
+	if !strings.Contains(args[0], "/") {
+		return nil, invocation.UsageErrorf(cmd, "name objects as TYPE/NAME: %q", args[0])
+	}
+	found, err := guarded.Select(cmd.Context(), c, cmd, args, guarded.Selection{AllNamespaces: o.allNamespaces})
+	q.Objects = found.Baselines
+	return q, err
+}
+
+func (a *app) explainAll(ctx context.Context, c *invocation.Cluster, q *question, system string) ([]explain.Explanation, error) {
+	if system == "" {
+		// Ledgers that cannot be found are unknown, and that is told gate by gate.
+		if found, err := c.FindSystemNamespace(ctx, ""); err == nil {
+			system = found
+		}
+	}
+	cluster := explanation.Cluster{Reader: c, Mapper: c.Mapper, System: system}
+	policies, err := explanation.ExplainPolicies(ctx, cluster, &q.Question, func() time.Time { return a.ServerTime(c) })
+	found := []explain.Explanation{}
+	for i := range policies {
+		for _, problem := range policies[i].Problems {
+			a.Warn("policy %s makes no plans before this is put right: %v", policies[i].Name, problem)
+		}
+		found = append(found, policies[i].Drifts...)
+	}
+	return found, err
+}
+
+func (a *app) printExplanations(q *question, found []explain.Explanation, wide bool) error {
+	d := &invocation.Description{}
+	for i := range found {
+		if i > 0 {
+			d.Line(0, "")
+		}
+		a.describeExplanation(d, &found[i], wide)
+	}
+	for i := range q.Objects {
+		b := &q.Objects[i]
+		if slices.ContainsFunc(found, func(e explain.Explanation) bool { return e.Namespace == b.Namespace && e.Baseline == b.Name }) {
+			continue
+		}
+		d.Line(0, "%s: %s", guarded.QualifiedName(b), q.unexplained(b))
+	}
+	if len(found) == 0 && len(q.Objects) == 0 {
+		_, err := fmt.Fprintln(a.ErrOut, "Nothing has drifted that the policy selects.")
+		return err
+	}
+	return a.Print(d.String())
+}
+
+// unexplained says why there is nothing to explain about an object.
+func (q *question) unexplained(b *v1alpha1.Baseline) string {
+	switch actions.StandingOf(b) {
+	case actions.StandingInSync:
+		return "it is in sync, there is nothing to put back"
+	case actions.StandingRetired:
+		return "it is retired, there is nothing to put back"
+	case actions.StandingNotGuarded:
+		return "no guard selects it any more"
+	case actions.StandingUnknown:
+		return "its state is unknown, and what is not known is not put back"
+	case actions.StandingDrifted, actions.StandingMissing:
+	}
+	if q.one {
+		return "policy " + q.Policies[0].Name + " does not select it"
+	}
+	return "it has drifted, and no policy selects it"
+}
+
+var gateMarks = map[explain.State]string{explain.Open: "✓", explain.Closed: "✗", explain.Unknown: "?"}
+
+// describeExplanation writes a line for each gate, those of each ledger together.
+// Gates that are open and bound nothing share one line, unless all are asked for.
+func (a *app) describeExplanation(d *invocation.Description, e *explain.Explanation, wide bool) {
+	d.Line(0, "%s/%s, policy %s: severity %s (%d)", e.Namespace, actions.NameTarget(&e.Target), e.Policy, e.Severity.Level, e.Severity.Score)
+	width := 0
+	for i := range e.Gates {
+		_, name := gatePlace(&e.Gates[i])
+		width = max(width, utf8.RuneCountInString(name))
+	}
+	var place string
+	var unbound []string
+	for i := range e.Gates {
+		g := &e.Gates[i]
+		at, name := gatePlace(g)
+		if at != place {
+			describeUnbound(d, unbound)
+			place, unbound = at, nil
+			d.Line(1, "Ledger %s", at)
+		}
+		if !wide && isUnbound(g) {
+			unbound = append(unbound, name)
+			continue
+		}
+		d.Line(1, "%s %-*s  %s", cmp.Or(gateMarks[g.State], "?"), width, name, a.gateWords(g))
+	}
+	describeUnbound(d, unbound)
+	d.Line(0, "=> %s.", explanationVerdict(a, e))
+	if e.Command != "" {
+		d.Line(0, "   To have it put back now: %s", e.Command)
+	}
+}
+
+// gatePlace tells whether a gate is one of a ledger, and which.
+func gatePlace(g *explain.Gate) (ledger, name string) {
+	if ledger, name, found := strings.Cut(g.Name, "/"); found {
+		return ledger, name
+	}
+	return "", g.Name
+}
+
+// isUnbound says that a gate is open and compares nothing with anything.
+func isUnbound(g *explain.Gate) bool {
+	return g.State == explain.Open && g.Value == "" && g.Limit == "" && (g.Message == "" || strings.HasSuffix(g.Message, "no limit"))
+}
+
+func describeUnbound(d *invocation.Description, names []string) {
+	if len(names) > 0 {
+		d.Line(1, "✓ without limit or finding: %s", strings.Join(names, ", "))
+	}
+}
+
+// gateWords is where a gate stands: what it is, what it must be, why, until when.
+func (a *app) gateWords(g *explain.Gate) string {
+	var parts []string
+	switch {
+	case g.Value != "" && g.Limit != "":
+		parts = append(parts, fmt.Sprintf("%s, wants %s", g.Value, g.Limit))
+	case g.Value != "" || g.Limit != "":
+		parts = append(parts, cmp.Or(g.Value, g.Limit))
+	}
+	if g.Message != "" {
+		parts = append(parts, g.Message)
+	}
+	if g.State == explain.Closed && !g.Until.IsZero() {
+		parts = append(parts, a.FormatUntil(metav1.NewTime(g.Until)))
+	}
+	if len(parts) == 0 {
+		return map[explain.State]string{explain.Open: "nothing in its way", explain.Unknown: "not known"}[g.State]
+	}
+	return strings.Join(parts, "; ")
+}
+
+// explanationVerdict is the sentence at the end, with how far a time is away.
+func explanationVerdict(a *app, e *explain.Explanation) string {
+	sentence := e.String()
+	if e.Verdict == explain.RepairedAt {
+		sentence += " (in " + invocation.FormatDuration(e.At.Sub(a.Now())) + ")"
+	}
+	return strings.ToUpper(sentence[:1]) + sentence[1:]
+}

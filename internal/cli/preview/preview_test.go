@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preview
+
+import (
+	"testing"
+
+	"github.com/plumbline-dev/plumbline/internal/actions/preview"
+)
+
+func TestVerdict_CountsTheWritesThatConverge(t *testing.T) {
+	plan := func(outcomes ...preview.Outcome) preview.Plan {
+		p := preview.Plan{}
+		for _, o := range outcomes {
+			p.Steps = append(p.Steps, preview.Step{Outcome: o})
+		}
+		return p
+	}
+	cases := map[string]struct {
+		report preview.Report
+		want   string
+	}{
+		"a policy with a problem":        {preview.Report{Problems: []string{"no such zone"}}, "The policy has to be put right first."},
+		"no plan":                        {preview.Report{}, "Nothing would be written."},
+		"one write that converges":       {preview.Report{Plans: []preview.Plan{plan(preview.Converges)}}, "The write would lead to the authorized state. Nothing was stored."},
+		"two plans of which all do":      {preview.Report{Plans: []preview.Plan{plan(preview.Converges), plan(preview.Converges, preview.Converges)}}, "All 3 writes would lead to the authorized state. Nothing was stored."},
+		"one write of three is refused":  {preview.Report{Plans: []preview.Plan{plan(preview.Converges, preview.Refused, preview.Converges)}}, "2 of 3 writes would lead to the authorized state. Nothing was stored."},
+		"one write that was never tried": {preview.Report{Plans: []preview.Plan{plan(preview.Unknown)}}, "0 of 1 writes would lead to the authorized state. Nothing was stored."},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := verdict(&tc.report); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestOutcomes_AreMarkedGoodOnlyWhereTheWriteConverges(t *testing.T) {
+	cases := map[preview.Outcome]struct{ mark, words string }{
+		preview.Converges: {"✓", "leads to the authorized state"},
+		preview.Diverges:  {"✗", "would not lead to the authorized state"},
+		preview.Refused:   {"✗", "refused"},
+		preview.Forbidden: {"✗", "you may not write it"},
+		preview.Moved:     {"✗", "changed since it was looked at"},
+		preview.Unknown:   {"?", "could not be tried"},
+		"Unheard":         {"?", "Unheard"},
+	}
+	for outcome, want := range cases {
+		t.Run(string(outcome), func(t *testing.T) {
+			if mark, words := outcomeMark(outcome), outcomeWords(outcome); mark != want.mark || words != want.words {
+				t.Errorf("got %s %q, want %s %q", mark, words, want.mark, want.words)
+			}
+		})
+	}
+}

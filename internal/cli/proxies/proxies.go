@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proxies
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+)
+
+// app carries out the commands of this package with an invocation.
+type app struct{ *invocation.Invocation }
+
+// What is said of a proxy as a whole, besides the stages of [proxieshttp.Stages].
+const (
+	// stageNotConnected: the pod has a proxy, and no replica knows it.
+	stageNotConnected ads.Stage = "NotConnected"
+	// stageUnknown: that cannot be said, since a replica did not answer.
+	stageUnknown ads.Stage = "Unknown"
+)
+
+// proxyStages are what --stage takes, worst first; the proxies are sorted so.
+func proxyStages() []ads.Stage {
+	return []ads.Stage{
+		stageNotConnected, proxieshttp.Blocked, ads.Refused, ads.Held, stageUnknown,
+		ads.Going, ads.OnTheWay, ads.Queued, proxieshttp.Waiting, ads.Acknowledged,
+	}
+}
+
+type options struct {
+	allNamespaces, noHeaders       bool
+	service, stage, system, output string
+}
+
+// Command returns the command "proxies".
+func Command(inv *invocation.Invocation) *cobra.Command {
+	a := &app{Invocation: inv}
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "proxies [POD]",
+		Short: "Show what each proxy was sent, has acknowledged, refuses and waits for",
+		Long: `Show the proxies of injected pods, worst first: how many of its resources each has
+acknowledged, which it refuses, and which are held back or on the way. With the name
+of a pod, all its resources: what it has, what it should have, and why it differs.
+
+Every replica of the discovery server is asked, as ` + "`kubectl port-forward`" + ` would
+reach it: that takes the right to create pods/portforward. One that does not answer is
+named, and the exit code is 1: proxies that no other replica
+knows are Unknown then. Otherwise an injected pod that runs and that no replica
+knows is NotConnected; it goes on with what it had.`,
+		Example: invocation.Examples(
+			"# Of the namespace; of all, with replica and version of Envoy", "%s proxies\n  kubectl plumbline proxies -A -o wide",
+			"# Which ones refuse something", "%s proxies -A --stage Refused",
+			"# How far one Service is", "%s proxies -n shop --service web",
+			"# What one proxy has, and what it waits for", "%s proxies web-7d4b9-x2x9k"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.proxies(cmd, args, o) },
+		ValidArgsFunction: a.completeProxy,
+	}
+	invocation.AddOutputFlag(cmd, &o.output, "json", "yaml", "wide")
+	invocation.AddNoHeadersFlag(cmd, &o.noHeaders)
+	invocation.AddSystemFlag(cmd, &o.system)
+	flags := cmd.Flags()
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "If present, across all namespaces. The namespace in the current context is ignored even if given with --namespace.")
+	flags.StringVar(&o.service, "service", "", "Count and show the resources of this Service alone, [namespace/]name. Listeners are no Service's.")
+	flags.StringVar(&o.stage, "stage", "", "Show only proxies that are in this stage, or have a resource in it. One of: ("+joined(proxyStages())+").")
+	invocation.CompleteValues(cmd, "stage", strings.Split(joined(proxyStages()), ", ")...)
+	invocation.MustComplete(cmd, "service", a.completeManagedServices)
+	return cmd
+}
+
+func joined(stages []ads.Stage) string {
+	var names []string
+	for _, s := range stages {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+// check what the flags say, before anybody is asked.
+func (o *options) check(cmd *cobra.Command, args []string) error {
+	if err := invocation.CheckOutput(cmd, o.output, "json", "yaml", "wide"); err != nil {
+		return err
+	}
+	switch {
+	case len(args) > 1:
+		return invocation.UsageErrorf(cmd, "name one pod at most")
+	case len(args) == 1 && o.allNamespaces:
+		return invocation.UsageErrorf(cmd, "a resource cannot be retrieved by name across all namespaces")
+	case strings.Count(o.service, "/") > 1 || strings.HasSuffix(o.service, "/"):
+		return invocation.UsageErrorf(cmd, "invalid --service %q, want [namespace/]name", o.service)
+	case o.stage == "":
+		return nil
+	}
+	return o.checkStage(cmd, len(args) == 1)
+}
+
+// checkStage takes it in any case of letters; ofResources says that a proxy's resources
+// are to be in it.
+func (o *options) checkStage(cmd *cobra.Command, ofResources bool) error {
+	i := slices.IndexFunc(proxyStages(), func(s ads.Stage) bool { return strings.EqualFold(string(s), o.stage) })
+	if i < 0 {
+		return invocation.UsageErrorf(cmd, "invalid --stage %q, want one of %s", o.stage, joined(proxyStages()))
+	}
+	stage := proxyStages()[i]
+	switch {
+	case o.service != "" && absent(stage):
+		return invocation.UsageErrorf(cmd, "--service and --stage %s exclude each other: what such a proxy has is not known", stage)
+	case ofResources && !slices.Contains(ads.Stages(), stage):
+		return invocation.UsageErrorf(cmd, "--stage %s is none of a resource", stage)
+	}
+	o.stage = string(stage)
+	return nil
+}
+
+// absent: no replica can say it of a proxy.
+func absent(s ads.Stage) bool { return s == stageNotConnected || s == stageUnknown }
+
+func (a *app) proxies(cmd *cobra.Command, args []string, o *options) error {
+	if err := o.check(cmd, args); err != nil {
+		return err
+	}
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	system, err := c.FindSystemNamespace(cmd.Context(), o.system)
+	if err != nil {
+		return err
+	}
+	servers, err := discoveryServers(cmd.Context(), c, system)
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		return a.showProxy(cmd.Context(), c, servers, podName(args[0]), o)
+	}
+	return a.listProxies(cmd.Context(), c, servers, o)
+}
+
+// podName takes pod/web for web, as kubectl does.
+func podName(arg string) string {
+	if kind, name, found := strings.Cut(arg, "/"); found && slices.Contains([]string{"pod", "pods", "po"}, strings.ToLower(kind)) {
+		return name
+	}
+	return arg
+}
+
+// proxyReport is a proxy, and who told of it.
+type proxyReport struct {
+	// Stage is the worst of it.
+	Stage   ads.Stage `json:"stage"`
+	Replica string    `json:"replica,omitempty"`
+	proxieshttp.Proxy
+}
+
+// newProxyReport sums a proxy up.
+func newProxyReport(replica string, p *proxieshttp.Proxy) proxyReport {
+	r := proxyReport{Replica: replica, Proxy: *p, Stage: ads.Acknowledged}
+	for _, s := range proxyStages() {
+		if p.Stages[s] > 0 || s == proxieshttp.Blocked && p.Blocked || s == proxieshttp.Waiting && p.Waiting {
+			r.Stage = s
+			break
+		}
+	}
+	return r
+}
+
+func sortProxies(proxies []proxyReport) {
+	rank := func(p *proxyReport) int { return slices.Index(proxyStages(), p.Stage) }
+	slices.SortFunc(proxies, func(x, y proxyReport) int {
+		return cmp.Or(cmp.Compare(rank(&x), rank(&y)), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Pod, y.Pod),
+			x.ConnectedSince.Compare(y.ConnectedSince), cmp.Compare(x.Replica, y.Replica))
+	})
+}
+
+// replicaReport says whether a replica of the discovery server answered.
+type replicaReport struct {
+	Name     string `json:"name"`
+	Answered bool   `json:"answered"`
+	Error    string `json:"error,omitempty"`
+}
+
+// listReport is the answer as JSON and YAML.
+type listReport struct {
+	Replicas []replicaReport `json:"replicas"`
+	Proxies  []proxyReport   `json:"proxies"`
+}
+
+// silent are the replicas that did not answer, as an error; nil when all did.
+func (r *listReport) silent() error {
+	var words []string
+	for _, replica := range r.Replicas {
+		if !replica.Answered {
+			words = append(words, replica.Name+" ("+replica.Error+")")
+		}
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d replicas of the discovery server did not answer, and what their proxies have is not known: %s", len(words), len(r.Replicas), strings.Join(words, "; "))
+}
+
+// where says in which namespace it was looked.
+func (o *options) where(namespace string) string {
+	if o.allNamespaces {
+		return ""
+	}
+	return fmt.Sprintf(" in %s namespace", namespace)
+}
+
+func (o *options) namespace(c *invocation.Cluster) string {
+	if o.allNamespaces {
+		return metav1.NamespaceAll
+	}
+	return c.Namespace
+}

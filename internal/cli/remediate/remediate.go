@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remediate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/internal/cli/preview"
+	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+)
+
+// app carries out the commands of this package with an invocation.
+type app struct{ *invocation.Invocation }
+
+// maxRequested is the bound of the API, and the most that one operation ever writes.
+const maxRequested = 10
+
+type remediateOptions struct {
+	policy string
+	to     int64
+	reason string
+	dryRun string
+	output string
+	system string
+	wait   time.Duration
+}
+
+// Command returns the command "remediate".
+func Command(inv *invocation.Invocation) *cobra.Command {
+	a := &app{Invocation: inv}
+	var o remediateOptions
+	cmd := &cobra.Command{
+		Use:   "remediate TYPE/NAME ... --policy POLICY",
+		Short: "Put drifted objects back now, in your name",
+		Long: `Ask an active policy to put drifted objects of the namespace back now. The assessor
+makes a plan in your name with the planner of the policy: its action, its limits, its
+brakes and its exceptions hold. Your word stands for the trigger, the schedule, the
+minimum severity and both bounds of the age; and for the decision of a person, after
+three plans in vain or a canceled one. The plan writes an object only if you may, and
+the author of the policy may too.
+
+The request names the state that runs now: an object that changes before the plan is
+made is left alone. An object that is left out is named with the reason, and the exit
+code is then 1.
+
+--to chooses the authorized state that a rollback leads to, by its number in "history";
+the action of the policy must be Rollback. --dry-run shows the plan and tries each write
+as "plan preview" does; --dry-run=server sends the request without storing it.
+
+-o prints the RemediationRequest with its answer: status.planName names the plan. With
+--dry-run it prints what "plan preview" prints.`,
+		Example: invocation.Examples(
+			"# Put back what is too old for the policy", "%s remediate deploy/web --policy production --reason 'INC-9, agreed with ops'",
+			"# See what that would do", "%s remediate deploy/web deploy/cart --policy production --dry-run",
+			"# Roll back to an authorized state of before", "%s remediate deploy/web --policy production-rollback --to 3"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.remediate(cmd, args, o)
+		},
+		ValidArgsFunction: guarded.CompleteObject(a.Invocation),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.policy, "policy", "", "The RemediationPolicy whose action and limits count; required.")
+	flags.Int64Var(&o.to, "to", 0, "The revision that a rollback of one object leads to; the last one that was ready, when left out.")
+	invocation.AddReasonFlag(cmd, &o.reason)
+	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, show the plan and try its writes. If server, submit the request without persisting it.")
+	invocation.AddOutputFlag(cmd, &o.output, "json", "yaml")
+	invocation.AddSystemFlag(cmd, &o.system)
+	flags.DurationVar(&o.wait, "wait", invocation.DefaultWait, "How long to wait, in all, until the assessor has answered and the plan is under way; 0s: do not wait.")
+	invocation.MustComplete(cmd, "policy", remediation.CompletePolicy(a.Invocation))
+	return cmd
+}
+
+func (o *remediateOptions) validate(cmd *cobra.Command, args []string) error {
+	parsed, err := guarded.ParseArguments(cmd, args)
+	switch {
+	case err != nil:
+		return err
+	case len(parsed) == 0 || parsed[0].Name == "":
+		return invocation.UsageErrorf(cmd, "name objects as TYPE/NAME")
+	case len(parsed) > maxRequested:
+		return invocation.UsageErrorf(cmd, "a request has at most %d objects, not %d", maxRequested, len(parsed))
+	case o.policy == "":
+		return invocation.UsageErrorf(cmd, "name the policy with --policy")
+	case cmd.Flags().Changed("to") && o.to < 1:
+		return invocation.UsageErrorf(cmd, "revisions are numbered from 1, not %d", o.to)
+	case o.to > 0 && len(parsed) != 1:
+		return invocation.UsageErrorf(cmd, "--to is about one object, and %d are named", len(parsed))
+	}
+	return invocation.FirstError(invocation.CheckReason(cmd, o.reason), invocation.CheckDryRun(cmd, o.dryRun), invocation.CheckWait(cmd, o.wait), invocation.CheckOutput(cmd, o.output, "json", "yaml"))
+}
+
+func (a *app) remediate(cmd *cobra.Command, args []string, o remediateOptions) error {
+	if err := o.validate(cmd, args); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	policy, err := answeringPolicy(ctx, c, o)
+	if err != nil {
+		return err
+	}
+	found, failed := guarded.Select(ctx, c, cmd, args, guarded.Selection{})
+	baselines, refused := chooseDrifted(found.Baselines)
+	failed = errors.Join(failed, refused)
+	if len(baselines) == 0 {
+		return failed
+	}
+	request, err := remediationRequest(ctx, c, baselines, o)
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	if o.dryRun == "client" {
+		return errors.Join(failed, a.previewRequest(ctx, c, policy, request, o))
+	}
+	return errors.Join(failed, a.requestRemediation(ctx, c, baselines, request, o))
+}
+
+// answeringPolicy reads the policy, which must answer requests. A user who may not read
+// policies gets none, and the assessor tells what is wrong with it.
+func answeringPolicy(ctx context.Context, c *invocation.Cluster, o remediateOptions) (*v1alpha1.RemediationPolicy, error) {
+	policy, err := remediation.GetPolicy(ctx, c, o.policy)
+	switch {
+	case actions.IsAbsent(err):
+		return nil, notRequested(planner.Refusal(o.policy, nil))
+	case apierrors.IsForbidden(err) && o.dryRun != "client":
+		return nil, nil //nolint:nilnil // not to be read is an answer
+	case err != nil:
+		return nil, err
+	}
+	if why := planner.Refusal(o.policy, policy); why != "" {
+		return nil, notRequested(why)
+	}
+	if o.to > 0 && policy.Spec.Action != v1alpha1.ActionRollback {
+		return nil, notRequested(fmt.Sprintf("--to chooses a revision for a Rollback, and spec.action of policy %s is %s: leave --to out, or name another policy", o.policy, policy.Spec.Action))
+	}
+	return policy, nil
+}
+
+func notRequested(why string) error {
+	return fmt.Errorf("nothing was requested: %s", invocation.Printable(why))
+}
+
+// chooseDrifted keeps what there is to put back, and tells of the rest.
+func chooseDrifted(found []v1alpha1.Baseline) ([]v1alpha1.Baseline, error) {
+	var chosen []v1alpha1.Baseline
+	var failed []error
+	for i := range found {
+		b := &found[i]
+		if why := actions.RefuseRemediation(b); why != "" {
+			failed = append(failed, fmt.Errorf("%s is not put back: %s", guarded.QualifiedName(b), remediationRefusalWords(why)))
+			continue
+		}
+		chosen = append(chosen, *b)
+	}
+	return chosen, errors.Join(failed...)
+}
+
+func remediationRefusalWords(reason actions.RemediationRefusalReason) string {
+	switch reason {
+	case actions.RemediationRetired:
+		return "it is retired, nothing to put back"
+	case actions.RemediationUnguarded:
+		return "no guard selects it any more"
+	case actions.RemediationInSync:
+		return "it is in sync, nothing to put back"
+	case actions.RemediationUnknown:
+		return "its state is unknown: what was not read is not put back"
+	default:
+		return string(reason)
+	}
+}
+
+// remediationRequest is the request for these objects in the user's name, before it is sent.
+func remediationRequest(ctx context.Context, c *invocation.Cluster, baselines []v1alpha1.Baseline, o remediateOptions) (*v1alpha1.RemediationRequest, error) {
+	me, err := actions.AskIdentity(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var targets []v1alpha1.RequestedTarget
+	for i := range baselines {
+		target := v1alpha1.RequestedTarget{BaselineName: baselines[i].Name, DriftedHash: baselines[i].Status.Observed.Hash}
+		if o.to > 0 {
+			if target.Revision, err = revisionName(ctx, c, &baselines[i], o.to); err != nil {
+				return nil, err
+			}
+		}
+		targets = append(targets, target)
+	}
+	return actions.NewRemediationRequest(c.Namespace, o.policy, me, o.reason, targets), nil
+}
+
+// revisionName names an authorized state that is kept. Where the user may not read bodies,
+// the assessor tells whether it is.
+func revisionName(ctx context.Context, c *invocation.Cluster, b *v1alpha1.Baseline, number int64) (string, error) {
+	_, err := guarded.GetRevision(ctx, c, b, number)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", notRequested(fmt.Sprintf("--to: revision %d of %s does not exist or is no longer kept: \"%s history %s\" lists them", number, guarded.ObjectOf(b), invocation.DisplayName, guarded.ObjectOf(b)))
+	case err != nil && !apierrors.IsForbidden(err):
+		return "", err
+	}
+	return specguard.RevisionName(b.Name, number), nil
+}
+
+// previewRequest decides as the assessor does, and tries the writes. Nothing is stored.
+func (a *app) previewRequest(ctx context.Context, c *invocation.Cluster, policy *v1alpha1.RemediationPolicy, request *v1alpha1.RemediationRequest, o remediateOptions) error {
+	report, err := preview.ShowRequest(ctx, a.Invocation, c, policy, request, o.system, o.output)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(report.Problems) > 0:
+		return fmt.Errorf("nothing would be put back: policy %s makes no plans before it is put right", policy.Name)
+	case len(report.LeftOut) > 0:
+		return fmt.Errorf("%d of %s would not be put back", len(report.LeftOut), plural.Of(len(request.Spec.Targets), "object"))
+	}
+	return nil
+}

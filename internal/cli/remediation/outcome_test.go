@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remediation
+
+import (
+	"testing"
+
+	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+func TestDescribeOutcome_SaysTheParticiple(t *testing.T) {
+	cases := map[string]struct {
+		outcome actions.PlanOutcome
+		want    string
+	}{
+		"a plan that was deleted":        {actions.PlanOutcome{Reason: actions.PlanWasDeleted}, "it was deleted meanwhile"},
+		"a plan that was canceled":       {actions.PlanOutcome{Reason: actions.PlanWasCanceled}, "canceled"},
+		"a plan that was paused":         {actions.PlanOutcome{Reason: actions.PlanWasPaused}, "paused"},
+		"a plan that ended before":       {actions.PlanOutcome{Reason: actions.PlanEndedBefore, Phase: v1alpha1.PlanFailed}, "it ended as Failed before"},
+		"a plan that ended since":        {actions.PlanOutcome{Reason: actions.PlanEndedSince, Phase: v1alpha1.PlanSucceeded}, "begun, and ended as Succeeded"},
+		"a request of another person":    {actions.PlanOutcome{Reason: actions.PlanSuperseded, Control: v1alpha1.PlanControl{Verb: v1alpha1.PlanPause, RequestedBy: "bob"}}, "bob has asked to pause it since"},
+		"a plan that runs":               {actions.PlanOutcome{Reason: actions.PlanRuns}, "begun: Running"},
+		"a plan that runs, and waits":    {actions.PlanOutcome{Reason: actions.PlanRuns, Deferral: "a limit"}, "begun: Running, and waits: a limit"},
+		"a plan that waits":              {actions.PlanOutcome{Reason: actions.PlanWaits, Deferral: "a limit"}, "begun; it waits: a limit"},
+		"an outcome that is not in here": {actions.PlanOutcome{Reason: "Unheard"}, "Unheard"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := DescribeOutcome("begun", tc.outcome); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestDescribePhase_NamesTheEndOfAPlanThatIsSealed(t *testing.T) {
+	cases := map[string]struct {
+		status v1alpha1.RemediationPlanStatus
+		want   string
+	}{
+		"a plan that no executor has taken": {v1alpha1.RemediationPlanStatus{}, "Created"},
+		"a plan that runs":                  {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning}, "Running"},
+		"a plan that is being sealed":       {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSealing, EndingAs: v1alpha1.PlanCanceled}, "Sealing (Canceled)"},
+		"an end that is not known yet":      {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSealing}, "Sealing"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := DescribePhase(&v1alpha1.RemediationPlan{Status: tc.status}); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// app carries out the commands of this package with an invocation.
+type app struct{ *invocation.Invocation }
+
+type statusOptions struct {
+	guarded.Selection
+	invocation.ListOutput
+	exitCode bool
+}
+
+// Command returns the command "status".
+func Command(inv *invocation.Invocation) *cobra.Command {
+	a := &app{Invocation: inv}
+	o := &statusOptions{ListOutput: invocation.NewListOutput()}
+	cmd := &cobra.Command{
+		Use:   "status [TYPE | TYPE/NAME ...]",
+		Short: "Show the state of guarded objects, worst first",
+		Long: `Show the state of guarded objects, worst first: what drifted, how badly, who
+changed it and since when.
+
+With --exit-code the answer is the exit code: 0 when every object shown is in
+sync, 1 when one drifted or is missing, 2 when that cannot be said (an object
+that could not be read, nothing guarded at all, or an error).`,
+		Example: invocation.Examples(
+			"# All guarded objects of the namespace", "%s status",
+			"# Of all namespaces, with score, authorizer and guards", "%s status -A -o wide",
+			"# One object, or all Deployments with a label", "%s status deploy/web\n  kubectl plumbline status deploy -l app=web",
+			"# Fail a pipeline when something drifted", "%s status -n shop --exit-code"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := a.status(cmd.Context(), cmd, args, o)
+			if _, answered := err.(*invocation.ExitError); err != nil && !answered && o.exitCode { //nolint:errorlint // our own, never wrapped
+				return &invocation.ExitError{Code: invocation.ExitTrouble, Err: err}
+			}
+			return err
+		},
+		ValidArgsFunction: guarded.CompleteObject(a.Invocation),
+	}
+	o.Selection.AddFlags(cmd)
+	o.ListOutput.AddFlags(cmd, "Baselines")
+	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "Exit with 1 when an object drifted or is missing, with 2 when that cannot be said.")
+	return cmd
+}
+
+func (a *app) status(ctx context.Context, cmd *cobra.Command, args []string, o *statusOptions) error {
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	printer, err := o.Printer(cmd, c.Scheme())
+	if err != nil {
+		return err
+	}
+	found, missing := guarded.Select(ctx, c, cmd, args, o.Selection)
+	if missing != nil && !found.Named {
+		return missing
+	}
+	if err := a.printBaselines(printer, found, c.Namespace, o); err != nil {
+		return err
+	}
+	if missing != nil {
+		return missing
+	}
+	if o.exitCode {
+		return statusExitCode(found.Baselines)
+	}
+	return nil
+}
+
+// printBaselines prints what was found, worst first.
+func (a *app) printBaselines(printer *invocation.ListPrinter, found guarded.Selected, namespace string, o *statusOptions) error {
+	guarded.SortWorstFirst(found.Baselines)
+	if printer.Objects == nil {
+		return a.printStatus(found.Baselines, namespace, o, printer.Wide)
+	}
+	objects := make([]client.Object, len(found.Baselines))
+	for i := range found.Baselines {
+		objects[i] = &found.Baselines[i]
+	}
+	return printer.Print(a.Out, "Baseline", objects, found.Named)
+}
+
+func (a *app) printStatus(baselines []v1alpha1.Baseline, namespace string, o *statusOptions, wide bool) error {
+	if len(baselines) == 0 {
+		where := fmt.Sprintf(" in %s namespace", namespace)
+		if o.AllNamespaces {
+			where = ""
+		}
+		_, err := fmt.Fprintf(a.ErrOut, "No guarded objects found%s.\n", where)
+		return err
+	}
+	columns := []invocation.Column{
+		{Name: "Object"}, {Name: "State"}, {Name: "Severity"}, {Name: "Findings"}, {Name: "Actor"}, {Name: "Since"},
+		{Name: "Score", Wide: true}, {Name: "Path", Wide: true}, {Name: "Authorized-By", Wide: true}, {Name: "Revision", Wide: true}, {Name: "Guards", Wide: true}, {Name: "Last-Check", Wide: true},
+	}
+	if o.AllNamespaces {
+		columns = append([]invocation.Column{{Name: "Namespace"}}, columns...)
+	}
+	rows := make([][]any, 0, len(baselines))
+	for i := range baselines {
+		row := a.statusRow(&baselines[i])
+		if o.AllNamespaces {
+			row = append([]any{baselines[i].Namespace}, row...)
+		}
+		rows = append(rows, row)
+	}
+	if err := a.PrintTable(invocation.TableOptions{Wide: wide, NoHeaders: o.NoHeaders}, columns, rows); err != nil || o.NoHeaders {
+		return err
+	}
+	return a.Print("\n", summarize(baselines).String(), "\n")
+}
+
+func (a *app) statusRow(b *v1alpha1.Baseline) []any {
+	severity, score, since := "", "", ""
+	if b.Status.Severity != nil {
+		severity = string(b.Status.Severity.Level)
+		score = fmt.Sprint(b.Status.Severity.Score)
+	}
+	if b.Status.FirstSeenTime != nil && actions.StandingOf(b) != actions.StandingInSync {
+		since = a.FormatAge(*b.Status.FirstSeenTime)
+	}
+	by, revision := "<none>", "<none>"
+	if authorized := b.Spec.Authorized; authorized != nil {
+		by, revision = invocation.NameActor(authorized.By), fmt.Sprint(authorized.Number)
+	}
+	lastCheck := "<unknown>"
+	if b.Status.LastCheckTime != nil {
+		lastCheck = a.FormatAge(*b.Status.LastCheckTime)
+	}
+	path := ""
+	if len(b.Status.Findings) > 0 {
+		path = invocation.NamePath(b.Status.Findings[0].Path)
+	}
+	return []any{
+		guarded.ObjectOf(b), guarded.DescribeState(b), severity, fmt.Sprint(actions.CountFindings(b)), actorsWords(b), since,
+		score, path, by, revision, strings.Join(b.Status.Guards, ","), lastCheck,
+	}
+}
+
+// actorsWords names the writer of the worst finding and counts the others.
+func actorsWords(b *v1alpha1.Baseline) string {
+	var actors []string
+	for i := range b.Status.Findings {
+		name := invocation.NameActor(b.Status.Findings[i].Actor.User)
+		if !slices.Contains(actors, name) {
+			actors = append(actors, name)
+		}
+	}
+	switch len(actors) {
+	case 0:
+		return ""
+	case 1:
+		return actors[0]
+	default:
+		return fmt.Sprintf("%s +%d more", actors[0], len(actors)-1)
+	}
+}
+
+type summary map[actions.Standing]int
+
+func summarize(baselines []v1alpha1.Baseline) summary {
+	s := summary{}
+	for i := range baselines {
+		s[actions.StandingOf(&baselines[i])]++
+	}
+	return s
+}
+
+func (s summary) String() string {
+	var parts []string
+	for _, part := range []struct {
+		standing actions.Standing
+		words    string
+	}{
+		{actions.StandingInSync, "in sync"}, {actions.StandingDrifted, "drifted"}, {actions.StandingMissing, "missing"}, {actions.StandingUnknown, "unknown"}, {actions.StandingRetired, "retired"}, {actions.StandingNotGuarded, "no longer guarded"},
+	} {
+		if n := s[part.standing]; n > 0 || part.standing <= actions.StandingDrifted || part.standing == actions.StandingInSync {
+			parts = append(parts, fmt.Sprintf("%d %s", n, part.words))
+		}
+	}
+	total := 0
+	for _, n := range s {
+		total += n
+	}
+	return fmt.Sprintf("%d guarded: %s", total, strings.Join(parts, ", "))
+}
+
+// statusExitCode answers for CI. Nothing to look at is no success: a wrong
+// namespace would pass otherwise.
+func statusExitCode(baselines []v1alpha1.Baseline) error {
+	s := summarize(baselines)
+	switch {
+	case s[actions.StandingDrifted]+s[actions.StandingMissing] > 0:
+		return &invocation.ExitError{Code: invocation.ExitDifferent}
+	case s[actions.StandingUnknown] > 0 || s[actions.StandingInSync] == 0:
+		return &invocation.ExitError{Code: invocation.ExitTrouble}
+	default:
+		return nil
+	}
+}
