@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/plan"
 	"github.com/plumbline-dev/plumbline/internal/cli/policy"
 	"github.com/plumbline-dev/plumbline/internal/cli/proxies"
+	"github.com/plumbline-dev/plumbline/internal/cli/release"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediate"
 	"github.com/plumbline-dev/plumbline/internal/cli/status"
 )
@@ -35,7 +36,7 @@ type app struct{ *invocation.Invocation }
 var verbs = []func(*invocation.Invocation) *cobra.Command{
 	status.Command, diff.Command, blame.Command, history.Command, accept.Command, remediate.Command, status.CheckCommand,
 	plan.Command, policy.Command, halt.Command, halt.UnhaltCommand, evidence.Command,
-	proxies.Command, adopt.Command, doctor.Command,
+	release.Command, proxies.Command, adopt.Command, doctor.Command,
 	hash.Command, completionCommand, optionsCommand, versionCommand,
 }
 

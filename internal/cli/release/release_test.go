@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
+)
+
+var commands = []clitest.Verb{Command}
+
+// rolling is a release in stage 2 of its run.
+func rolling() *v1alpha1.ABRelease {
+	r := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", CreationTimestamp: clitest.Before(time.Hour)}}
+	r.Spec = v1alpha1.ABReleaseSpec{ServiceName: "web", Stable: "blue", Rollout: &v1alpha1.Rollout{StrategyName: "canary", Pause: v1alpha1.Disabled}}
+	begin, deadline := clitest.Before(20*time.Minute), clitest.Before(-time.Hour)
+	r.Status = v1alpha1.ABReleaseStatus{
+		Split: "blue 75 / green 25", ActiveVariation: "blue", Acknowledged: &v1alpha1.SplitAcknowledgment{Count: "3/3"},
+		Rollout: &v1alpha1.RolloutStatus{
+			Stage: 2,
+			Run: &v1alpha1.RolloutRun{
+				Number: 7, State: "Running", StrategyName: "canary", StartTime: begin,
+				From: v1alpha1.VariationRevision{Variation: "blue", Image: "shop:1"}, To: v1alpha1.VariationRevision{Variation: "green", Image: "shop:2"},
+				Stages: []v1alpha1.RolloutStageStatus{
+					{Number: 1, State: "Succeeded", TrafficPercentage: new(v1alpha1.Percent(10)), DurationSeconds: new(int64(300)), HealthThreshold: new(v1alpha1.Percent(95)), Message: "at most 0.4% errors"},
+					{Number: 2, State: "Running", TrafficPercentage: new(v1alpha1.Percent(25)), DurationSeconds: new(int64(600)), HealthThreshold: new(v1alpha1.Percent(95)), RequireApproval: v1alpha1.Enabled},
+					{Number: 3, State: "Pending", TrafficPercentage: new(v1alpha1.Percent(100)), DurationSeconds: new(int64(0)), HealthThreshold: new(v1alpha1.Percent(95))},
+				},
+			},
+			Waiting: &v1alpha1.RolloutWait{Reason: "Approval", StartTime: begin, DeadlineTime: &deadline, Message: "a person to approve stage 2"},
+			Analysis: &v1alpha1.RolloutAnalysis{
+				Run: 7, Stage: 2, Verdict: "Pass", Message: "WithinThreshold: 0.3% errors",
+				Variations: []v1alpha1.VariationHealth{
+					{Variation: "blue", ErrorRate: "0.31", ErrorRateLow: "0.27", ErrorRateHigh: "0.36", LatencyP50Milliseconds: 12, LatencyP99Milliseconds: 181, Samples: 61204},
+					{Variation: "green", ErrorRate: "0.33", ErrorRateLow: "0.25", ErrorRateHigh: "0.43", Samples: 20871},
+				},
+			},
+			History: []v1alpha1.RolloutEvent{{Number: 1, EventTime: begin, Run: 7, Event: "ab.created", Message: "run 7: green from shop:1 to shop:2\x1b[31m"}},
+		},
+	}
+	return r
+}
+
+func TestReleasesAreShown(t *testing.T) {
+	static := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", CreationTimestamp: clitest.Before(time.Minute)}}
+	static.Spec.ServiceName, static.Status.Split = "cart", "a 50 / b 50"
+	for name, args := range map[string][]string{
+		"list": {"list"}, "list-everywhere": {"list", "-A", "-o", "wide"}, "get": {"get", "web"}, "get-without-a-rollout": {"get", "cart"}, "list-name": {"list", "-o", "name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := clitest.Cluster{Objects: []client.Object{rolling(), static}}.Run(t, commands, "", append([]string{"release"}, args...)...)
+			if got.Code != 0 || got.Stderr != "" {
+				t.Fatalf("%+v", got)
+			}
+			golden.Check(t, "testdata/"+name+".txt", got.Stdout)
+		})
+	}
+	if got := (clitest.Cluster{}).Run(t, commands, "", "release", "list"); got.Stderr != "No releases found in shop namespace.\n" {
+		t.Errorf("without releases: %+v", got)
+	}
+}
+
+func TestVerbs(t *testing.T) {
+	ended := rolling()
+	ended.Status.Rollout.Run.State, ended.Status.Rollout.Stage = "RolledBack", 0
+	static := rolling()
+	static.Spec.Rollout, static.Status.Rollout = nil, nil
+	for name, tc := range map[string]struct {
+		release *v1alpha1.ABRelease
+		args    []string
+		// refusal is the answer of the discovery server; it is silent if silent is set.
+		refusal string
+		silent  bool
+		want    clitest.Answer
+		sent    *v1alpha1.RolloutControl
+	}{
+		"an approval is about the stage that is shown": {
+			args: []string{"approve", "web", "--reason", "looks good"}, want: clitest.Answer{Stdout: "shop/web approved: run 7 is Running, stage 2/3 (25 %)\n"},
+			sent: &v1alpha1.RolloutControl{Verb: "Approve", Run: 7, Stage: 2, RequestedBy: "alice", Reason: "looks good"},
+		},
+		"advance goes on to the stage that is named": {
+			args: []string{"advance", "web", "--stage", "3"}, want: clitest.Answer{Stdout: "shop/web advanced: run 7 is Running, stage 2/3 (25 %)\n"},
+			sent: &v1alpha1.RolloutControl{Verb: "Advance", Run: 7, Stage: 3, RequestedBy: "alice"},
+		},
+		"promote names a variation": {
+			args: []string{"promote", "web", "--variation", "green"}, want: clitest.Answer{Stdout: "shop/web promoted: run 7 is Running, stage 2/3 (25 %)\n"},
+			sent: &v1alpha1.RolloutControl{Verb: "Promote", Run: 7, Variation: "green", RequestedBy: "alice"},
+		},
+		"promote without a variation is a mistake": {
+			args: []string{"promote", "web"},
+			want: clitest.Answer{Code: 1, Stderr: "error: name the variation that gets all requests, with --variation\nSee 'kubectl plumbline release promote -h' for help and examples\n"},
+		},
+		"what the server refuses is told": {
+			args: []string{"skip", "web"}, refusal: "Paused: nothing goes forward", want: clitest.Answer{Code: 1, Stderr: "error: shop/web was not skipped: Paused: nothing goes forward\n"},
+			sent: &v1alpha1.RolloutControl{Verb: "Skip", Run: 7, Stage: 2, RequestedBy: "alice"},
+		},
+		"without an answer the wait ends": {
+			args: []string{"rollback", "web", "--wait", "10ms"}, silent: true,
+			want: clitest.Answer{Code: 1, Stderr: "error: shop/web: asked for, and not rolled back within 10ms: no discovery server has answered\n"},
+			sent: &v1alpha1.RolloutControl{Verb: "Rollback", Run: 7, RequestedBy: "alice"},
+		},
+		"without a wait it is asked": {
+			args: []string{"rollback", "web", "--wait", "0s"}, silent: true, want: clitest.Answer{Stdout: "shop/web asked to be rolled back\n"},
+			sent: &v1alpha1.RolloutControl{Verb: "Rollback", Run: 7, RequestedBy: "alice"},
+		},
+		"a dry run asks nothing": {
+			args: []string{"rollback", "web", "--dry-run"}, want: clitest.Answer{Stdout: "shop/web rolled back (dry run)\n"},
+		},
+		"of a run that has ended nothing is asked": {
+			release: ended, args: []string{"approve", "web"}, want: clitest.Answer{Code: 1, Stderr: "error: shop/web was not approved: run 7 has ended: RolledBack\n"},
+		},
+		"but to try it again": {
+			release: ended, args: []string{"retry", "web"}, want: clitest.Answer{Stdout: "shop/web retried: run 7 is RolledBack\n"},
+			sent: &v1alpha1.RolloutControl{Verb: "Retry", Run: 7, RequestedBy: "alice"},
+		},
+		"a release without a rollout has no verbs": {
+			release: static, args: []string{"start", "web"}, want: clitest.Answer{Code: 1, Stderr: "error: shop/web was not started: it has no spec.rollout, so its percentages are what proxies are told\n"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.release == nil {
+				tc.release = rolling()
+			}
+			f := clitest.Cluster{Objects: []client.Object{tc.release.DeepCopy()}}
+			var sent *v1alpha1.RolloutControl
+			f.Hooks.Patch = func(ctx context.Context, api client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+				if err := api.Patch(ctx, object, patch, options...); err != nil {
+					return err
+				}
+				r := object.(*v1alpha1.ABRelease)
+				if sent = r.Spec.Rollout.Control; tc.silent {
+					return nil
+				}
+				answered := r.DeepCopy()
+				answered.Status.Rollout.Handled = &v1alpha1.HandledControl{RolloutControl: *sent, Refusal: tc.refusal}
+				return api.Update(ctx, answered)
+			}
+			got := f.Run(t, commands, "", append([]string{"release"}, tc.args...)...)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.sent, sent); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAPauseIsSetAndTakenBack(t *testing.T) {
+	paused := rolling()
+	paused.Spec.Rollout.Pause = v1alpha1.Enabled
+	for name, tc := range map[string]struct {
+		release *v1alpha1.ABRelease
+		verb    string
+		want    string
+	}{
+		"a run is paused":         {rolling(), "pause", "shop/web paused\n"},
+		"twice changes nothing":   {paused, "pause", "shop/web is paused already\n"},
+		"a paused run is resumed": {paused, "resume", "shop/web resumed\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := clitest.Cluster{Objects: []client.Object{tc.release.DeepCopy()}}.Run(t, commands, "", "release", tc.verb, "web")
+			if got.Stdout != tc.want || got.Code != 0 {
+				t.Errorf("%+v, want %q", got, tc.want)
+			}
+		})
+	}
+	if got := (clitest.Cluster{}).Run(t, commands, "", "release", "pause", "web"); got.Code != 1 || !strings.Contains(got.Stderr, "not found") {
+		t.Errorf("of no release: %+v", got)
+	}
+}
