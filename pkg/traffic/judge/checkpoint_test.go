@@ -4,6 +4,7 @@ package judge
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
@@ -40,6 +42,15 @@ func decoded(t fataler, data []byte) *State {
 	return s
 }
 
+// all compares each field of a state, but for the room for its work.
+var all = gocmp.Options{
+	gocmp.AllowUnexported(State{}, grid{}, arm{}, sums{}, stage{}, part{}, voice{}, recent{}),
+	cmpopts.IgnoreFields(State{}, "order"),
+}
+
+// empty lists are none.
+var empty = cmpopts.EquateEmpty()
+
 func TestACheckpointCarriesOn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := measure(history(t))
@@ -49,6 +60,9 @@ func TestACheckpointCarriesOn(t *testing.T) {
 		read := decoded(t, data)
 		if again := encoded(t, read); !bytes.Equal(data, again) {
 			t.Fatalf("read and written again, the checkpoint is\n%x, want\n%x", again, data)
+		}
+		if d := gocmp.Diff(s, read, all, empty); d != "" {
+			t.Fatalf("what was read (-want +got):\n%s", d)
 		}
 		c := DefaultConfig("canary", "stable")
 		for i := range m.Cells {
@@ -96,11 +110,18 @@ func busy(parts int) *State {
 }
 
 func TestACheckpointIsSmall(t *testing.T) {
-	six := encoded(t, busy(6))
+	large := busy(6)
+	six := encoded(t, large)
+	if d := gocmp.Diff(large, decoded(t, six), all); d != "" {
+		t.Errorf("what was read (-want +got):\n%s", d)
+	}
 	t.Logf("a checkpoint after an hour of 60 proxies with six parts has %d bytes", len(six))
 	many := encoded(t, busy(60))
 	if len(many) > MaxCheckpoint || len(six) > MaxCheckpoint {
 		t.Errorf("checkpoints have %d and %d bytes, want at most %d", len(six), len(many), MaxCheckpoint)
+	}
+	if len(many) < MaxCheckpoint-80 { // a part takes less than that
+		t.Errorf("a checkpoint has %d bytes, so parts were left out without need", len(many))
 	}
 	if left := len(decoded(t, many).Cursor()); left != 6 {
 		t.Errorf("of parts that still tell %d are left, want 6", left)
@@ -145,6 +166,14 @@ func TestADamagedCheckpointIsRefused(t *testing.T) {
 		if _, err := Decode(good[:cut]); !errors.Is(err, ErrMalformed) {
 			t.Fatalf("the first %d bytes: %v, want that they are malformed", cut, err)
 		}
+	}
+}
+
+func TestAListIsNoLongerThanItsBound(t *testing.T) {
+	c := codec{data: binary.AppendUvarint(nil, 1<<40)}
+	var list []uint64
+	if c.list(&list, maxBuckets); c.problem == "" || len(list) > 0 {
+		t.Errorf("problem %q, and a list of %d", c.problem, len(list))
 	}
 }
 

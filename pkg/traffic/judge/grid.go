@@ -44,11 +44,10 @@ type tally struct{ n, x float64 }
 // the arms of a stratum's failures than r0 does. Given x failures, the canary's are
 // Binomial(x, r n_c / (r n_c + n_s)).
 func (g *grid) logRatio(at int, canary, control tally) int64 {
-	x := canary.x + control.x
-	if x == 0 || canary.n == 0 || control.n == 0 {
+	if control.n == 0 {
 		return 0
 	}
-	r := g.ratio[at]
+	r, x := g.ratio[at], canary.x+control.x
 	nats := canary.x*g.log[at] - x*math.Log1p((r-g.r0)*canary.n/(g.r0*canary.n+control.n))
 	return int64(math.Floor(nats * micro))
 }

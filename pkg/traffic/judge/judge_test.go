@@ -3,6 +3,7 @@
 package judge
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -364,11 +365,16 @@ func TestAConfigurationIsChecked(t *testing.T) {
 		t.Error(err)
 	}
 	cases := map[string]func(*Config){
-		`canary "" and control "a" are not two variations`: func(c *Config) { c.Canary = "" },
-		"alpha 0 is not in (0, 0.5]":                       func(c *Config) { c.Alpha = 0 },
-		"ignoreBelow -1 is not in [0, 1)":                  func(c *Config) { c.IgnoreBelow = -1 },
-		"ignoreSlowBelow 1 is not in [0, 1)":               func(c *Config) { c.IgnoreSlowBelow = 1 },
-		"margin 0 is not above 0":                          func(c *Config) { c.Margin = 0 },
+		`canary "" and control "a" are not two variations`:  func(c *Config) { c.Canary = "" },
+		`canary "b" and control "" are not two variations`:  func(c *Config) { c.Control = "" },
+		`canary "b" and control "b" are not two variations`: func(c *Config) { c.Control = "b" },
+		"alpha 0.6 is not in (0, 0.5]":                      func(c *Config) { c.Alpha = 0.6 },
+		"alpha NaN is not in (0, 0.5]":                      func(c *Config) { c.Alpha = math.NaN() },
+		"margin +Inf is not above 0":                        func(c *Config) { c.Margin = math.Inf(1) },
+		"alpha 0 is not in (0, 0.5]":                        func(c *Config) { c.Alpha = 0 },
+		"ignoreBelow -1 is not in [0, 1)":                   func(c *Config) { c.IgnoreBelow = -1 },
+		"ignoreSlowBelow 1 is not in [0, 1)":                func(c *Config) { c.IgnoreSlowBelow = 1 },
+		"margin 0 is not above 0":                           func(c *Config) { c.Margin = 0 },
 	}
 	for want, change := range cases {
 		c := good
