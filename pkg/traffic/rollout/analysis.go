@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
@@ -153,4 +152,3 @@ func Describe(of *judge.Assessment) string {
 	}
 	return text
 }
-

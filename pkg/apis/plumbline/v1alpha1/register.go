@@ -24,7 +24,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&RemediationLedger{}, &RemediationLedgerList{},
 		&RemediationPlan{}, &RemediationPlanList{},
 		&RemediationRequest{}, &RemediationRequestList{},
-		&ABRelease{}, &ABReleaseList{}, &RolloutStrategy{}, &RolloutStrategyList{}, 
+		&ABRelease{}, &ABReleaseList{}, &RolloutStrategy{}, &RolloutStrategyList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
