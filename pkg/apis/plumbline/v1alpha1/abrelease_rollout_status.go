@@ -74,7 +74,7 @@ type RolloutStageStatus struct {
 	// stoppedSeconds is for how long the clock of the stage stood before.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	StoppedSeconds int64 `json:"stoppedSeconds,omitempty"`
+	StoppedSeconds int64 `json:"stoppedSeconds"`
 	// stopTime is since when the clock stands: too few proxies tell counts.
 	// +optional
 	StopTime *metav1.Time `json:"stopTime,omitempty"`
@@ -89,7 +89,7 @@ type RolloutStageStatus struct {
 	// restarts counts measurements that began anew.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	Restarts int32 `json:"restarts,omitempty"`
+	Restarts int32 `json:"restarts"`
 	// message says why the stage passed or failed.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -267,11 +267,11 @@ type VariationHealth struct {
 	// latencyP50Milliseconds is the median of the latency; 0 if it is not known.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	LatencyP50Milliseconds int64 `json:"latencyP50Milliseconds,omitempty"`
+	LatencyP50Milliseconds int64 `json:"latencyP50Milliseconds"`
 	// latencyP99Milliseconds is the 99th percentile of the latency; 0 if it is not known.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	LatencyP99Milliseconds int64 `json:"latencyP99Milliseconds,omitempty"`
+	LatencyP99Milliseconds int64 `json:"latencyP99Milliseconds"`
 	// samples are the requests that are over.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -287,7 +287,7 @@ type RolloutAnalysis struct {
 	// restarts counts measurements of the run that began anew.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	Restarts int32 `json:"restarts,omitempty"`
+	Restarts int32 `json:"restarts"`
 	// stage that the sequences belong to.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
