@@ -3,8 +3,10 @@
 package judge
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -164,6 +166,41 @@ func TestVerdicts(t *testing.T) {
 		"one of ten proxies has all failures": {
 			scene{cells: 30, proxies: 10, sequence: 7, canary: [2]uint64{10, 0}, control: [2]uint64{90, 0}, change: failures(8)}, Undecided, LoudestProxy, false,
 		},
+		"one of ten proxies has all failures, and there is no control": {
+			scene{cells: 30, proxies: 10, sequence: 7, canary: [2]uint64{10, 0}, change: failures(10), facts: func(f *Facts) { f.Alone = true }}, Undecided, LoudestProxy, false,
+		},
+		"one proxy has nearly all requests": {
+			scene{cells: 30, proxies: 5, sequence: 7, canary: [2]uint64{1, 0}, control: [2]uint64{90, 0}, change: requests(1000)}, Undecided, LoudestProxy, false,
+		},
+		"one of two proxies has nearly all requests": {
+			scene{cells: 30, proxies: 2, sequence: 7, canary: [2]uint64{1, 0}, control: [2]uint64{90, 0}, change: requests(1000)}, Pass, WithinThreshold, false,
+		},
+		"one proxy has nearly all requests, and the others fail": {
+			scene{cells: 300, proxies: 5, sequence: 7, canary: [2]uint64{2, 1}, control: [2]uint64{9000, 450}, change: requests(1000), facts: func(f *Facts) { f.HealthThreshold = 9490 }}, Undecided, LoudestProxy, false,
+		},
+		"both arms burn for a minute after a step": {
+			scene{cells: 6, proxies: 5, sequence: 7, canary: [2]uint64{20, 6}, control: [2]uint64{90, 27}}, BothBad, BothAboveThreshold, false,
+		},
+		"counts of many proxies are refused": {
+			scene{cells: 30, proxies: 5, sequence: 7, canary: [2]uint64{10, 0}, control: [2]uint64{90, 0}, change: func(m *traffic.Measurement) {
+				for i := range m.Cells {
+					m.Cells[i].Coverage.Refused = 2
+				}
+			}}, Undecided, Blind, true,
+		},
+		"counts of one in six proxies are refused": {
+			scene{cells: 30, proxies: 5, sequence: 7, canary: [2]uint64{10, 0}, control: [2]uint64{90, 0}, change: func(m *traffic.Measurement) {
+				for i := range m.Cells {
+					m.Cells[i].Coverage.Refused = 1
+				}
+			}}, Pass, WithinThreshold, false,
+		},
+		"one of two proxies of the canary has all failures, beside ten of the control": {
+			scene{cells: 30, proxies: 2, sequence: 7, canary: [2]uint64{50, 0}, control: [2]uint64{450, 0}, change: func(m *traffic.Measurement) {
+				failures(40)(m)
+				m.Cells[1].Coverage.Expected = 10
+			}}, Fail, Errors, false,
+		},
 		"one of two proxies has all failures": {
 			scene{cells: 30, proxies: 2, sequence: 7, canary: [2]uint64{50, 0}, control: [2]uint64{450, 0}, change: failures(40)}, Fail, Errors, false,
 		},
@@ -175,6 +212,24 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("%s by %s, the clock stands: %v; want %s by %s, %v\n%+v", got.Verdict, got.Reason, got.ClockStands, c.verdict, c.reason, c.stands, got)
 			}
 		})
+	}
+}
+
+// requests that the first proxy has besides, in each cell, of which none fails.
+func requests(n uint64) func(*traffic.Measurement) {
+	return func(m *traffic.Measurement) {
+		cell := &m.Cells[0]
+		cell.Spread = traffic.Spread{}
+		had := cell.Busiest
+		proxies := cell.Coverage.Expected
+		cell.Over, cell.Failed, cell.Busiest, cell.Latency = 0, 0, traffic.Reporter{}, nil
+		for i := range proxies {
+			more := had.N
+			if i == 0 {
+				more += n
+			}
+			report(cell, i+1, more, had.X)
+		}
 	}
 }
 
@@ -242,21 +297,34 @@ func TestLeavingOutCellsNeverTurnsFailIntoPass(t *testing.T) {
 }
 
 func TestTheLastCellsWaitForMore(t *testing.T) {
-	all := measure([]told{
-		{part: "a", tick: 0, port: 80, sequence: 7, variation: "canary", proxy: 1, n: 10, x: 3},
-		{part: "a", tick: 0, port: 80, sequence: 7, variation: "stable", proxy: 1, n: 10, x: 3},
-		{part: "a", tick: 1, port: 80, sequence: 7, variation: "canary", proxy: 1, n: 10, x: 3},
-		{part: "a", tick: 1, port: 80, sequence: 7, variation: "stable", proxy: 1, n: 10, x: 3},
-	})
-	first := all
-	first.Cells, first.More, first.Next = all.Cells[:3], true, traffic.Cursor{"a": all.Cells[2].Position}
+	for _, part := range []string{"a", "b"} {
+		t.Run("as part "+part, func(t *testing.T) { lastCellsWait(t, part) })
+	}
+}
+
+// lastCellsWait of a part, beside another that has told all.
+func lastCellsWait(t *testing.T, part string) {
+	t.Helper()
+	var history []told
+	for _, of := range []string{"a", "b"} {
+		for tick := range 2 {
+			for _, variation := range []string{"canary", "stable"} {
+				history = append(history, told{part: of, tick: tick, port: 80, sequence: 7, variation: variation, proxy: 1, n: 10, x: 3})
+			}
+		}
+	}
+	all := measure(history)
+	// Of the part the measurement has three of four cells.
+	first, rest := all, all
+	first.More, first.Next = true, maps.Clone(all.Next)
+	cut := slices.IndexFunc(all.Cells, func(c traffic.Cell) bool { return c.Part == part }) + 3
+	first.Cells = slices.Delete(slices.Clone(all.Cells), cut, cut+1)
+	first.Next[part] = traffic.Position{Epoch: 1, Cell: 3}
 	s := counted(first)
-	if d := gocmp.Diff(traffic.Cursor{"a": all.Cells[1].Position}, s.Cursor()); d != "" {
+	if d := gocmp.Diff(traffic.Cursor{"a": {Epoch: 1, Cell: 2}, "b": {Epoch: 1, Cell: 2}}, s.Cursor()); d != "" {
 		t.Errorf("the cursor (-want +got):\n%s", d)
 	}
 	c := DefaultConfig("canary", "stable")
-	rest := all
-	rest.Cells = all.Cells[2:]
 	s.Count(&c, &rest)
 	if d := gocmp.Diff(judged(counted(all)), judged(s)); d != "" {
 		t.Errorf("in two measurements (-want +got):\n%s", d)
