@@ -51,7 +51,7 @@ func dispersion(canary, control *sums) float64 {
 	return max(1, (canary.residue()+control.residue())/x)
 }
 
-// arm is what was counted of one variation.
+// arm has the counts of one variation.
 type arm struct {
 	cells, over, failed      uint64
 	clientErrors, failedOver uint64

@@ -20,7 +20,7 @@ const priorX, priorRest = 0.5, 10
 // rateBounds returns bounds of a rate after n requests of which x count. They hold at all times at
 // once with a probability of 1 - alpha, if each request counts with that rate and independently
 // (Ville's inequality). The bet is the mixture of Robbins (1970), by Beta(1/2, 10): most of it is on
-// low rates, as those of errors are. The logarithm of what it has paid is divided by phi.
+// low rates, as those of errors are. The logarithm of its payment is divided by phi.
 func rateBounds(n, x uint64, phi, alpha float64) Interval {
 	if n == 0 {
 		return Interval{0, 1}

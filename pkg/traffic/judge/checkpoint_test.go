@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -165,6 +166,48 @@ func TestADamagedCheckpointIsRefused(t *testing.T) {
 	for cut := range good {
 		if _, err := Decode(good[:cut]); !errors.Is(err, ErrMalformed) {
 			t.Fatalf("the first %d bytes: %v, want that they are malformed", cut, err)
+		}
+	}
+}
+
+func TestAStateThatCannotBeIsRefused(t *testing.T) {
+	cases := map[string]func(*State){
+		"more failures than requests":        func(s *State) { s.canary.over = s.canary.failed - 1 },
+		"more failures of proxies":           func(s *State) { s.stage.control.errors.n = s.stage.control.errors.x - 1 },
+		"more slow requests than requests":   func(s *State) { s.control.latency.n = s.control.latency.x - 1 },
+		"a count that cannot be added to":    func(s *State) { s.gaps = maxCount + 1 },
+		"a voice with more failures":         func(s *State) { s.loudest[0] = voice{proxy: 1, credit: 1, x: 1} },
+		"a voice with more failures of late": func(s *State) { s.loudest[0] = voice{proxy: 1, credit: 1, stageX: 1} },
+		"a voice without credit":             func(s *State) { s.stage.busiest[1] = voice{proxy: 1} },
+		"a part twice":                       func(s *State) { s.parts[1].name = s.parts[0].name },
+		"parts out of order":                 func(s *State) { s.parts[0], s.parts[1] = s.parts[1], s.parts[0] },
+		"a name that is not UTF-8":           func(s *State) { s.parts[2].name = "\xff" },
+		"a bucket outside of all":            func(s *State) { s.threshold = s.width },
+		"buckets without a threshold":        func(s *State) { s.threshold = noBucket },
+		"a threshold without buckets":        func(s *State) { s.width = 0 },
+		"a sum that is no number":            func(s *State) { s.canary.errors.nn = math.NaN() },
+		"a sum that is infinite":             func(s *State) { s.canary.errors.xn = math.Inf(1) },
+		"a sum that is negative":             func(s *State) { s.canary.errors.xx = -1 },
+	}
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := busy(3)
+			decoded(t, encoded(t, s))
+			change(s)
+			if got, err := Decode(encoded(t, s)); !errors.Is(err, ErrMalformed) {
+				t.Errorf("it is read as %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestWhatIsKnownOfPartsIsRead(t *testing.T) {
+	for flags := range 8 {
+		s := New(DefaultR0, 0)
+		p := s.part("a")
+		p.silent, p.lost, p.gone = flags&1 != 0, flags&2 != 0, flags&4 != 0
+		if d := gocmp.Diff(s, decoded(t, encoded(t, s)), all, empty); d != "" {
+			t.Errorf("what was read (-want +got):\n%s", d)
 		}
 	}
 }

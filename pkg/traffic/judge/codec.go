@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what is read.
+// Bounds of a checkpoint that is read.
 const (
 	maxCount     = 1 << 62
 	maxName      = 253
@@ -149,7 +149,7 @@ func (c *codec) number(n *uint64) {
 
 // count is a number of which many can be added.
 func (c *codec) count(n *uint64) {
-	if c.number(n); *n > maxCount {
+	if c.number(n); !c.writes && *n > maxCount {
 		*n = 0
 		c.fail("a count that cannot be")
 	}

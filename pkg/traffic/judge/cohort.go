@@ -21,5 +21,5 @@ func RatioAfterCheck(check *State) (r0 float64, known bool) {
 }
 
 // checkAlpha is the error probability of the bound that a cohort check gives. A wider bound spares no
-// false alarm in the simulations, and costs time to find what is wrong.
+// false alarm in the simulations, and costs time to find a regression.
 const checkAlpha = 0.5

@@ -97,7 +97,7 @@ type Stage struct {
 	LatencyFrom time.Time
 }
 
-// Facts are what the cells do not hold.
+// Facts are the inputs that cells do not hold.
 type Facts struct {
 	// Now is the time of the judgment.
 	Now time.Time

@@ -14,7 +14,7 @@ import (
 // maxOver is how many requests of a cell are believed.
 const maxOver = 1 << 32
 
-// Count adds what was measured after the cursor of the state. Before the first stage this is the
+// Count adds the cells after the cursor of the state. Before the first stage this is the
 // control's latency alone, because the canary of that time is none of this run's. Cells at or before the cursor change
 // nothing, so a measurement may come twice. While there are more cells, the last ten seconds of each
 // part wait for the next measurement, because the other arm's cell may be missing.
@@ -135,7 +135,7 @@ func (c *Config) other(cells []traffic.Cell, order []int, of *traffic.Cell) *tra
 	return nil
 }
 
-// cover adds what a slot of the newest cells says of proxies. It is the same in all strata.
+// cover adds the proxies of a slot of the newest cells. It is the same in all strata.
 func (p *part) cover(c *traffic.Coverage, canary bool) {
 	expected := min(c.Expected, maxOver) + min(c.Refused, maxOver)
 	p.expected += expected
@@ -222,7 +222,7 @@ func (s *State) bet(run *[bets]int64, stage *[lows + bets]int64, canary, control
 	}
 }
 
-// leaveOut notes what the bets would be without the loudest proxy of the canary's cell.
+// leaveOut notes the loss of the bets without the loudest proxy of the canary's cell.
 func (s *State) leaveOut(cell *traffic.Cell, canary, control tally, inStage bool) {
 	if cell == nil {
 		return

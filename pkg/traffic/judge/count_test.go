@@ -4,6 +4,7 @@ package judge
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -84,6 +85,18 @@ func TestARouterThatDoesNotTellOfProxies(t *testing.T) {
 	}
 	if got := s.control.errors.units; got != 0 {
 		t.Errorf("a cell without requests is %d units, want none", got)
+	}
+}
+
+func TestALatencyThatIsNotKnownIsZero(t *testing.T) {
+	c := DefaultConfig("canary", "stable")
+	c.Buckets = []float64{10, 20, 40}
+	s := New(DefaultR0, 0)
+	s.Enter(Stage{Number: 1, Sequences: []uint64{7}})
+	s.Count(&c, one(traffic.Cell{Variation: "canary", Sequence: 7, Over: 100}))
+	got := Judge(s, &c, &Facts{Now: noon})
+	if got.SlowerThan != 0 || got.Canary.Metrics.LatencyP50 != 0 || got.Canary.Metrics.LatencyP99 != 0 {
+		t.Errorf("slower than %v, %+v; want zeros", got.SlowerThan, got.Canary.Metrics)
 	}
 }
 
@@ -173,6 +186,71 @@ func TestProxiesThatCannotBeAreNotLeftOut(t *testing.T) {
 				t.Errorf("the busiest are %+v", s.stage.busiest)
 			}
 		})
+	}
+}
+
+// Left out, a proxy counts as if the canary had not had its requests.
+func TestAProxyIsLeftOut(t *testing.T) {
+	config := DefaultConfig("canary", "stable")
+	all, others := entered(7), entered(7)
+	for tick := range 20 {
+		start := noon.Add(time.Duration(tick) * 10 * time.Second)
+		sequence := 6 + uint64(tick)%2
+		canary := traffic.Cell{Variation: "canary", Sequence: sequence, Start: start}
+		report(&canary, 1, 20, 5)
+		rest := traffic.Cell{Variation: "canary", Sequence: sequence, Start: start}
+		for id := range uint64(4) {
+			report(&canary, id+2, 10, id%2)
+			report(&rest, id+2, 10, id%2)
+		}
+		stable := traffic.Cell{Variation: "stable", Sequence: sequence, Start: start}
+		report(&stable, 1, 500, 2)
+		count := func(s *State, canary traffic.Cell) {
+			m := one(canary, stable)
+			for i := range m.Cells {
+				m.Cells[i].Position.Cell = uint64(2*tick + i + 1)
+			}
+			m.Next = traffic.Cursor{"a": m.Cells[1].Position}
+			s.Count(&config, m)
+		}
+		count(all, canary)
+		count(others, rest)
+	}
+	var left *voice
+	for i := range all.loudest {
+		if all.loudest[i].proxy == 1 {
+			left = &all.loudest[i]
+		}
+	}
+	if left == nil {
+		t.Fatalf("the proxy is not among %+v", all.loudest)
+	}
+	a, b := all.judgment(&config, &Facts{}), others.judgment(&config, &Facts{})
+	a.phi, b.phi, a.stagePhi, b.stagePhi = 1, 1, 1, 1
+	if got, want := a.logE(left), b.logE(nil); math.Abs(got-want) > 1e-3 {
+		t.Errorf("without the proxy the bet has paid %v, want %v", got, want)
+	}
+	if got, want := a.bounds(left), b.bounds(nil); got != want {
+		t.Errorf("without the proxy the bounds are %v, want %v", got, want)
+	}
+	if got, want := (sums{n: all.canary.over - left.n, x: all.canary.failed - left.x}), (sums{n: others.canary.over, x: others.canary.failed}); got != want {
+		t.Errorf("without the proxy there are %+v, want %+v", got, want)
+	}
+}
+
+func TestManyPartsThatEndAreForgotten(t *testing.T) {
+	config := DefaultConfig("canary", "stable")
+	s := entered(7)
+	for i := range 3 * maxParts {
+		name := fmt.Sprintf("%03d", i)
+		m := traffic.Measurement{Next: traffic.Cursor{name: {Epoch: int64(i), Cell: 1}}}
+		if i > 0 {
+			m.Lost = []string{fmt.Sprintf("%03d", i-1)}
+		}
+		s.Count(&config, &m)
+	}
+	if n := len(s.parts); n != maxParts {
+		t.Errorf("%d parts are kept, want %d", n, maxParts)
 	}
 }
 

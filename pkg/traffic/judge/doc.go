@@ -15,7 +15,7 @@
 //
 // All bounds hold at each moment, so the caller may look as often as it likes. Dispersion widens
 // all of them: errors that come in bursts count as fewer. docs/reference/judge.md derives each
-// formula, names its source, and lists what simulations show.
+// formula, names its source, and lists the results of simulations.
 //
 // # Which cells count where
 //
@@ -26,7 +26,7 @@
 // are failures of neither arm. A stratum without requests of one arm says nothing of the ratio, and
 // counts to the rates of the other arm.
 //
-// # What is not decided here
+// # Decisions of the caller
 //
 // The caller keeps the clock of a stage, and stops it while [Assessment.ClockStands]. The caller
 // extends an undecided stage, and judges a stage of weight zero by other means.

@@ -37,7 +37,7 @@ func gridOf(r0 float64) (g grid) {
 	return g
 }
 
-// tally is what one arm has in a stratum: of n requests x count against it.
+// tally has the requests of one arm in a stratum, of which x count against it.
 type tally struct{ n, x float64 }
 
 // logRatio returns in micro-nats, rounded down, by how much more probable a ratio of the grid makes

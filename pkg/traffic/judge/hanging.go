@@ -39,8 +39,8 @@ func (s *State) see(cell *traffic.Cell, canary, control tally) {
 }
 
 // hangs says that the canary answers nothing: in the last thirty seconds none of its requests was
-// over, many are in flight, and so many of the control's were over that the canary's share of what
-// is in flight would have had some among them.
+// over, many are in flight, and so many of the control's were over that the canary's share of
+// the requests in flight would have had some among them.
 func (s *State) hangs(f *Facts) bool {
 	newest := uint64(0)
 	for _, r := range s.recent {

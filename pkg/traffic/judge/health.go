@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Assessment is a verdict on a stage, and what it follows from.
+// Assessment is a verdict on a stage, with the figures behind it.
 type Assessment struct {
 	Verdict Verdict `json:"verdict"`
 	Reason  Reason  `json:"reason"`
@@ -30,7 +30,7 @@ type Assessment struct {
 
 // Bet is an e-process, and the ratio of the rates that it is about.
 type Bet struct {
-	// E is what the bet has paid; it fails the canary from FailsAt on. It is at most 1e300.
+	// E is the payment of the bet for a stake of 1; it fails the canary from FailsAt on. It is at most 1e300.
 	E       float64 `json:"e"`
 	FailsAt float64 `json:"failsAt"`
 	// Phi is the dispersion, at least 1.

@@ -8,7 +8,7 @@ import "math"
 // nothing of their dispersion.
 const minLatencyCells = 3
 
-// judgment is what a verdict is made of.
+// judgment has the figures behind a verdict.
 type judgment struct {
 	state  *State
 	config *Config
@@ -40,7 +40,7 @@ func (j *judgment) bounds(without *voice) Interval {
 	return rateBounds(n, x, j.stagePhi, j.alpha)
 }
 
-// logE returns the logarithm of what the bet on more errors has paid, divided by phi, without a
+// logE returns the logarithm of the payment of the bet on more errors, divided by phi, without a
 // proxy if one is given.
 func (j *judgment) logE(without *voice) float64 {
 	run, stage := j.state.errors, [bets]int64(j.state.stage.errors[lows:])
@@ -57,8 +57,8 @@ func (j *judgment) latencyLogE() float64 {
 	return paid(j.state.latency[:], j.state.stage.latency[lows:], j.state.stage.number) / j.latencyPhi
 }
 
-// paid returns the logarithm of the stake after the bets of the run and of the stage. What was kept
-// for later stages is paid back; what was bet in the stages between is lost.
+// paid returns the logarithm of the stake after the bets of the run and of the stage. The part
+// that is kept for later stages counts in full; the bets of the stages between are lost.
 func paid(run, stage []int64, number int) float64 {
 	log := math.Log(runBet) + logMean(run)
 	if number <= 1 {

@@ -21,7 +21,7 @@ const (
 	noBucket     = -1
 )
 
-// State is what was counted of a run. [New] makes one. One goroutine at a time may use it.
+// State has the counts of a run. [New] makes one. One goroutine at a time may use it.
 //
 // All sums are additive over strata. So a state does not depend on the order in which parts were
 // read, but for the voices, which keep few proxies.
@@ -45,7 +45,7 @@ type State struct {
 	order []int
 }
 
-// stage is what was counted of the stage that is under way.
+// stage has the counts of the stage that is under way.
 type stage struct {
 	number          int
 	sequences       []uint64
@@ -62,7 +62,7 @@ type stage struct {
 type part struct {
 	name string
 	at   traffic.Position
-	// start of the newest cells, in seconds since 1970, and what these say of proxies; fleet are those
+	// start of the newest cells, in seconds since 1970, and the proxies of these; fleet are those
 	// of the canary.
 	start, expected, missing, fleet uint64
 	// silent parts were not heard at the last measurement; cells of lost ones are missing since; those
@@ -71,8 +71,8 @@ type part struct {
 }
 
 // New returns a state that has counted nothing. r0 is the ratio up to which a canary counts as good
-// as the control, from [DefaultR0] to [MaxR0]; another one becomes the nearest of these, and what is
-// no number the default. restarts counts the measurements of the run before this one.
+// as the control, from [DefaultR0] to [MaxR0]; another one becomes the nearest of these, and no number
+// the default. restarts counts the measurements of the run before this one.
 func New(r0 float64, restarts int) *State {
 	if math.IsNaN(r0) {
 		r0 = DefaultR0
@@ -91,7 +91,7 @@ func (s *State) R0() float64 { return s.grid.r0 }
 func (s *State) Restarts() int { return s.restarts }
 
 // Restart returns the state of a new measurement, as after a foreign change of a template. It keeps
-// how far was read and what is slow, and halves what is left of alpha. It counts nothing until it
+// the cursor and the bound of slow requests, and halves what is left of alpha. It counts nothing until it
 // enters a stage.
 func (s *State) Restart() *State {
 	next := New(s.grid.r0, s.restarts+1)
@@ -111,7 +111,7 @@ func (s *State) Clone() *State {
 }
 
 // Enter begins a stage. Entered again with its number, a stage keeps its sums and takes the
-// sequences. A new stage fixes what is slow: above the bucket of the control's 99th percentile in the
+// sequences. A new stage fixes the bound of slow requests: above the bucket of the control's 99th percentile in the
 // stage before, or in the time before the first stage; that stays as it was when too little is known.
 func (s *State) Enter(next Stage) {
 	sequences := slices.Clone(next.Sequences[max(0, len(next.Sequences)-maxSequences):])
@@ -135,7 +135,7 @@ func sum(counts []uint64) (total uint64) {
 	return total
 }
 
-// Cursor is how far the state has read, to measure what comes after.
+// Cursor is how far the state has read, to measure from there on.
 func (s *State) Cursor() traffic.Cursor {
 	c := traffic.Cursor{}
 	for i := range s.parts {
@@ -146,7 +146,7 @@ func (s *State) Cursor() traffic.Cursor {
 	return c
 }
 
-// heard notes what a measurement says of the parts themselves, and the cursor after it. held are
+// heard notes the parts of a measurement, and the cursor after it. held are
 // parts of which the last cells were not counted.
 func (s *State) heard(m *traffic.Measurement, held map[string]traffic.Position) {
 	for i := range s.parts {

@@ -122,7 +122,7 @@ func (j *judgment) unready() bool {
 }
 
 // standsWithoutOne says that a rule holds when any one of the loudest proxies is left out, if only
-// with the probability of what is shown: with that of a verdict, each would take half as long again.
+// with the probability of shown bounds: with that of a verdict, each would take half as long again.
 func (j *judgment) standsWithoutOne(holds func(j *judgment, without *voice) bool) bool {
 	if j.state.fleet() < fewVoices {
 		return true

@@ -5,14 +5,14 @@ package judge
 // maxVoices are the proxies that are kept: one with more than a fifth of all is always among them.
 const maxVoices = 4
 
-// voice is what one proxy told of the canary in the cells of which it is known.
+// voice has the counts of one proxy of the canary, from the cells that name the proxy.
 type voice struct {
 	proxy uint64
-	// credit is that of Misra and Gries (1982), who find the frequent ones with little room.
+	// credit is that of Misra and Gries (1982), whose method finds the frequent ones with little room.
 	credit uint64
 	// n requests, of which x count, of the whole run and of the stage.
 	n, x, stageN, stageX uint64
-	// errors are what the log ratios would lose without the proxy.
+	// errors are the loss of the log ratios without the proxy.
 	errors, stageErrors [bets]int64
 }
 
