@@ -37,7 +37,11 @@ func (r *Reconciler) analyze(ctx context.Context, s *subject, before rollout.Sta
 	if standing.Acknowledged && len(s.decision.After.Clamped) == 0 {
 		sequence = s.decision.After.Split.Sequence
 	}
-	a.Analysis = a.Follow(before, sequence, standing.Weight)
+	var isFresh bool
+	if a.Analysis, isFresh = a.Follow(before); isFresh && !r.count(ctx, s, a) { // the canary of that time is none of this run's
+		return rollout.Health{}
+	}
+	a.Analysis = a.Enter(before, sequence, standing.Weight)
 	s.analysis = a
 	if !r.count(ctx, s, a) || before.Current() == 0 {
 		return rollout.Health{}

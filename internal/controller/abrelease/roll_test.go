@@ -70,7 +70,7 @@ func TestAGoodRevisionGetsAllRequests(t *testing.T) {
 	}
 	for n := range uint64(12) {
 		w.tells(n+1, 0)
-		r = w.look()
+		w.look()
 	}
 	r = w.looks()
 	if r.Status.ActiveVariation != "canary" || r.Status.Split != "canary 100 / stable 0" || r.Status.Rollout.Run.State != "Completed" {
@@ -127,6 +127,29 @@ func TestABadRevisionIsRolledBack(t *testing.T) {
 				t.Errorf("rejected are %+v", r.Status.Rollout.Rejected)
 			}
 		})
+	}
+}
+
+// A retry began with the failures of the run before, and was rolled back at once.
+func TestARetryIsNotJudgedByTheRunBefore(t *testing.T) {
+	w, _ := rolling(t)
+	w.looks()
+	for n := range uint64(4) {
+		w.tells(n+1, 50)
+		w.look()
+	}
+	if r := w.looks(); r.Status.Rollout.Run.State != "RolledBack" {
+		t.Fatalf("the run is %+v", r.Status.Rollout.Run)
+	}
+	w.edit(func(r *v1alpha1.ABRelease) {
+		r.Spec.Rollout.Control = &v1alpha1.RolloutControl{Verb: "Retry", Run: 1, RequestedBy: "ann"}
+	})
+	w.looks()
+	w.tells(5, 0)
+	w.look()
+	w.tells(6, 0)
+	if r := w.looks(); r.Status.Rollout.Run.Number != 2 || r.Status.Rollout.Run.State != "Running" || r.Status.Split != "stable 90 / canary 10" {
+		t.Errorf("in force is %q: %+v", r.Status.Split, r.Status.Rollout.Run)
 	}
 }
 

@@ -51,11 +51,11 @@ func AnalysisOf(status *v1alpha1.ABReleaseStatus) Analysis {
 	return a
 }
 
-// Follow has the analysis be that of the run and the stage under way. The sequence is the one that
-// proxies have acknowledged, with the weight that it gives the canary; 0 if none is acknowledged.
-func (a Analysis) Follow(s State, sequence uint64, weight traffic.Weight) Analysis {
+// Follow has the analysis be that of the run under way. It is fresh if nothing was counted of the run
+// yet: what is counted before [Analysis.Enter] then belongs to the time before the run.
+func (a Analysis) Follow(s State) (next Analysis, isFresh bool) {
 	run := s.Run
-	if a.State == nil || a.Run != run.Number {
+	if isFresh = a.State == nil || a.Run != run.Number || a.Problem != ""; a.State == nil || a.Run != run.Number {
 		a = Analysis{Run: run.Number, State: judge.New(judge.DefaultR0, 0)}
 	}
 	restarts := 0
@@ -65,6 +65,13 @@ func (a Analysis) Follow(s State, sequence uint64, weight traffic.Weight) Analys
 	for a.Restarts < restarts {
 		a.State, a.Restarts = a.State.Restart(), a.Restarts+1
 	}
+	return a, isFresh
+}
+
+// Enter has the judge count to the stage under way; before the first stage it changes nothing. The
+// sequence is the one that proxies have acknowledged, with the weight that it gives the canary; 0 if none
+// is acknowledged.
+func (a Analysis) Enter(s State, sequence uint64, weight traffic.Weight) Analysis {
 	stage := s.Current()
 	if stage == 0 {
 		return a
@@ -72,7 +79,7 @@ func (a Analysis) Follow(s State, sequence uint64, weight traffic.Weight) Analys
 	if a.Stage != stage {
 		a.Stage, a.Sequences = stage, nil
 	}
-	if sequence > 0 && weight == run.Stages[stage-1].Weight && !slices.Contains(a.Sequences, sequence) {
+	if sequence > 0 && weight == s.Run.Stages[stage-1].Weight && !slices.Contains(a.Sequences, sequence) {
 		a.Sequences = append(slices.Clone(a.Sequences), sequence)
 		a.Sequences = a.Sequences[max(0, len(a.Sequences)-maxSequences):]
 	}

@@ -40,7 +40,7 @@ func Decide(f Facts) Decision {
 // with the stable one, and its run ends.
 func (m *machine) settleVariations() {
 	is := func(variation string) bool { return slices.Contains(m.Variations[:], variation) }
-	if m.next.IsOn() && !(is(m.next.Run.Active) && is(m.next.Run.Canary)) {
+	if m.next.IsOn() && (!is(m.next.Run.Active) || !is(m.next.Run.Canary)) {
 		m.end(RolledBack, EndSuperseded, "the variations of the release are others now")
 	}
 	if !is(m.next.Active) {

@@ -4,6 +4,7 @@ package rollout
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,7 +25,7 @@ func PlanOf(r *v1alpha1.ABRelease, named *v1alpha1.RolloutStrategySpec) (*Plan, 
 		}
 	}
 	if spec == nil {
-		return nil, fmt.Errorf("spec.rollout: name a RolloutStrategy, or give a strategy")
+		return nil, errors.New("spec.rollout: name a RolloutStrategy, or give a strategy")
 	}
 	strategy := strategyOf(spec)
 	if err := strategy.Validate(); err != nil {

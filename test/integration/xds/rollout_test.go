@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -101,9 +102,7 @@ func (s *shop) roll(d *appsv1.Deployment, label string, a *application) {
 	pod := &corev1.Pod{ObjectMeta: s.named(d.Name + "-" + label), Spec: *d.Spec.Template.Spec.DeepCopy()}
 	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "web", ContainerPort: int32(at.Port())}}
 	pod.Labels = map[string]string{"pod-template-hash": label}
-	for key, value := range d.Spec.Template.Labels {
-		pod.Labels[key] = value
-	}
+	maps.Copy(pod.Labels, d.Spec.Template.Labels)
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: d.Name + "-" + label, UID: types.UID(label), Controller: new(true)}}
 	s.create(pod)
 	s.ready(pod, at.Addr().String())
