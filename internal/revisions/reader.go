@@ -69,17 +69,6 @@ func (r *Reader) Read(ctx context.Context, w traffic.Workload, labels []string) 
 	return arm, nil
 }
 
-// Forget forgets the workloads of a namespace but for those named.
-func (r *Reader) Forget(namespace string, but []traffic.Workload) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for w := range r.kept {
-		if w.Namespace == namespace && !slices.Contains(but, w) {
-			delete(r.kept, w)
-		}
-	}
-}
-
 func (r *Reader) readLive(ctx context.Context, w traffic.Workload) (rollout.Arm, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: w.Kind})
