@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
@@ -20,10 +21,13 @@ const (
 	callPath    = "/" + callService + "/" + callMethod
 )
 
-// serveCalls answers orders by gRPC.
-func serveCalls(version string) http.Handler {
-	place := func(_ any, _ context.Context, read func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+// serveCalls answers orders by gRPC. A call fails if spoil says so.
+func serveCalls(version string, spoil func(context.Context) error) http.Handler {
+	place := func(_ any, ctx context.Context, read func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 		if err := read(&wrapperspb.StringValue{}); err != nil {
+			return nil, err
+		}
+		if err := spoil(ctx); err != nil {
 			return nil, err
 		}
 		return wrapperspb.String(version), nil
@@ -57,7 +61,9 @@ func (c *calls) send(ctx context.Context, _ int) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, visitTimeout)
 	defer cancel()
 	var version wrapperspb.StringValue
-	if err := c.conn.Invoke(ctx, callPath, wrapperspb.String("a thing"), &version); err != nil {
+	if err := c.conn.Invoke(ctx, callPath, wrapperspb.String("a thing"), &version); status.Convert(err).Message() == spoiledText {
+		return "", errSpoiled
+	} else if err != nil {
 		return "", err
 	}
 	return version.Value, nil

@@ -16,6 +16,7 @@ import (
 type config struct {
 	Name, Version, Address, Upstream string
 	Visit                            visitConfig
+	Faults                           faults
 }
 
 // visitConfig says what is ordered elsewhere; without a URL nothing is.
@@ -58,7 +59,8 @@ func configFrom(getenv func(string) string, hostname func() (string, error)) (co
 		}
 		*number.into = n
 	}
-	return c, nil
+	c.Faults, err = parseFaults(getenv("SHOP_FAULTS"))
+	return c, err
 }
 
 // header gives a request what all orders have. The host is no header to this library.

@@ -55,6 +55,9 @@ func (o *orders) send(ctx context.Context, who int) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if strings.HasPrefix(string(body), spoiledText) {
+		return "", fmt.Errorf("%s: %w", response.Status, errSpoiled)
+	}
 	if response.StatusCode != http.StatusOK {
 		return "", fmt.Errorf("%s: %.200q", response.Status, body)
 	}

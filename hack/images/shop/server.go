@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 )
@@ -51,6 +52,13 @@ func run(ctx context.Context, c config, out io.Writer) error {
 	defer stopVisits()
 	if c.Visit.URL != "" {
 		visiting.Go(func() { visitors.run(visits) })
+	}
+	if c.Faults.Crash > 0 {
+		crash := time.AfterFunc(c.Faults.Crash, func() {
+			fmt.Fprintln(out, "this version is bad: it ends")
+			os.Exit(1)
+		})
+		defer crash.Stop()
 	}
 	server := &http.Server{Handler: lastAnswers(ctx, handler(ctx, c, visitors)), ReadHeaderTimeout: headerTimeout, Protocols: protocols()}
 	drained := make(chan error, 1)
@@ -97,17 +105,17 @@ func handler(ctx context.Context, c config, v *visitors) http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ok\n") // a client that left is no error of ours
 	})
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET /{$}", c.Faults.spoil(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, answer{Name: c.Name, Version: c.Version})
-	})
-	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
+	})))
+	mux.Handle("POST /orders", c.Faults.spoil(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, io.LimitReader(r.Body, maxAnswer)); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
 		reply(w, answer{Name: c.Name, Version: c.Version})
-	})
-	mux.Handle("POST "+callPath, serveCalls(c.Version))
+	})))
+	mux.Handle("POST "+callPath, serveCalls(c.Version, c.Faults.spoilCalls()))
 	mux.Handle("GET "+socketPath, serveSockets(ctx, c.Version))
 	mux.HandleFunc("GET /visits", func(w http.ResponseWriter, _ *http.Request) { reply(w, v.report()) })
 	mux.HandleFunc("GET /checkout", func(w http.ResponseWriter, r *http.Request) {

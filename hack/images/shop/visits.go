@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -29,9 +30,11 @@ type visits struct {
 	// Answered counts answers by the version that gave them.
 	Answered map[string]uint64 `json:"answered"`
 	// Moved counts users who were answered by another version than before: "v1>v2".
-	Moved    map[string]uint64 `json:"moved"`
-	Failed   uint64            `json:"failed"`
-	Failures []string          `json:"failures"`
+	Moved  map[string]uint64 `json:"moved"`
+	Failed uint64            `json:"failed"`
+	// Spoiled are those that failed by the faults of the version that answered; Failed counts them too.
+	Spoiled  uint64   `json:"spoiled,omitempty"`
+	Failures []string `json:"failures"`
 	// Slowest answer, in milliseconds.
 	Slowest int64 `json:"slowestMilliseconds"`
 }
@@ -143,6 +146,10 @@ func (v *visitor) end(o order, version string, took time.Duration, err error) {
 // fail counts an order that failed. The caller holds the lock.
 func (v *visitor) fail(err error) {
 	v.seen.Failed++
+	if errors.Is(err, errSpoiled) {
+		v.seen.Spoiled++
+		return
+	}
 	if len(v.seen.Failures) < maxFailures {
 		v.seen.Failures = append(v.seen.Failures, time.Now().UTC().Format(time.RFC3339Nano)+" "+err.Error())
 	}
