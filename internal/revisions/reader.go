@@ -98,6 +98,7 @@ func armOf(object *unstructured.Unstructured) (rollout.Arm, error) {
 		return arm, err
 	}
 	arm.Revision = rollout.Revision{Hash: hash, Image: imageOf(template)}
+	arm.Labels, _, _ = unstructured.NestedStringMap(template, "metadata", "labels")
 	status := func(name string) int {
 		n, _, _ := unstructured.NestedInt64(object.Object, "status", name)
 		return int(n)

@@ -108,6 +108,10 @@ type subject struct {
 	decision release.Decision
 	// rollout is nil for a release without stages, and for one of which no split is in force.
 	rollout *rollout.Decision
+	// selected is the variation that the Service selects by itself; empty if it selects none.
+	selected string
+	// unknown says that the workload of a variation could not be read.
+	unknown bool
 	// analysis is nil while no run is on.
 	analysis *analysis
 	// seen is nil when nobody was asked, or nobody knew.
@@ -126,7 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.written.forget(request.NamespacedName)
 		return reconcile.Result{}, errors.Join(s.router.Remove(ctx), r.Sequences.Settle(ctx, request.NamespacedName))
 	}
-	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.roll, r.raise, r.write} {
+	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.roll, r.raise, r.hold, r.write, r.letGo} {
 		if err := step(ctx, s); err != nil {
 			return later(err)
 		}

@@ -50,7 +50,15 @@ func (r *Reconciler) roll(ctx context.Context, s *subject) error {
 		return nil
 	}
 	facts := r.rolloutFacts(ctx, s)
-	facts.Health = r.analyze(ctx, s, facts.Before, facts.Standing)
+	var err error
+	if s.selected, err = r.findSelected(ctx, s, &facts); err != nil {
+		return err
+	}
+	if facts.Deletion = s.deletionOf(&facts, s.selected); facts.Deletion == nil {
+		facts.Health = r.analyze(ctx, s, facts.Before, facts.Standing)
+	} else if s.unknown {
+		return fmt.Errorf("returning the requests of release %s/%s: its workloads cannot be read", s.release.Namespace, s.release.Name)
+	}
 	decision := rollout.Decide(facts)
 	s.rollout = &decision
 	now := s.decision.After.Terms()
@@ -99,6 +107,7 @@ func (r *Reconciler) rolloutFacts(ctx context.Context, s *subject) rollout.Facts
 		}
 		arm, err := r.Revisions.Read(ctx, *v.Workload, s.endpoints[v.Name].Revisions)
 		if err != nil { // nothing moves forward, and what is in force goes on
+			s.unknown = true
 			r.Log.Info("the revision of a variation is not known; it is read again", "release", s.release.Namespace+"/"+s.release.Name, "variation", v.Name, "error", err.Error())
 			continue
 		}
@@ -130,11 +139,7 @@ func (r *Reconciler) plan(ctx context.Context, s *subject) (*rollout.Plan, error
 // rolloutStanding is what has become of the split that is in force.
 func (s *subject) rolloutStanding() rollout.Standing {
 	wanted := s.decision.After.Wanted
-	standing := rollout.Standing{Weight: wanted[1].Weight}
-	state := rollout.StateOf(&s.release.Status)
-	if state.Active != "" && wanted.Stable() != state.Active {
-		standing.Weight = -1 // the roles have just changed
-	}
+	standing := rollout.Standing{Active: wanted.Stable(), Weight: wanted[1].Weight}
 	switch s.standing() {
 	case release.Acknowledged, release.Proceeded:
 		standing.Acknowledged = true
@@ -208,4 +213,5 @@ var eventReasons = map[rollout.EventName]string{
 	rollout.RunCreated: "RunCreated", rollout.RunStarted: "RunStarted", rollout.StageAdvanced: "StageAdvanced", rollout.RunPromoted: "RunPromoted",
 	rollout.RunRolledBack: "RunRolledBack", rollout.StageStarted: "StageStarted", rollout.StagePassed: "StagePassed", rollout.StageHasFailed: "StageFailed",
 	rollout.MeasurementVoided: "MeasurementVoided", rollout.WaitOverdue: "WaitOverdue", rollout.VerbAnswered: "VerbAnswered",
+	rollout.RequestsReturned: "RequestsReturned",
 }

@@ -28,7 +28,7 @@ type workloads struct {
 // Read implements Revisions.
 func (a *workloads) Read(_ context.Context, workload traffic.Workload, _ []string) (rollout.Arm, error) {
 	hash := a.revisions[workload.Name]
-	return rollout.Arm{Revision: rollout.Revision{Hash: hash, Image: "shop:" + hash}, Targets: 1, Updated: 1}, a.err
+	return rollout.Arm{Revision: rollout.Revision{Hash: hash, Image: "shop:" + hash}, Labels: map[string]string{"workload": workload.Name}, Targets: 1, Updated: 1}, a.err
 }
 
 // rolling is a world whose release goes by stages of 10 and 100 percent.

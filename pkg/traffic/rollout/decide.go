@@ -22,6 +22,10 @@ func Decide(f Facts) Decision {
 	f.Now = f.Now.Truncate(time.Second) // times are stored in whole seconds
 	m := &machine{Facts: f, next: f.Before.clone()}
 	m.settleVariations()
+	if f.Deletion != nil {
+		returned := m.giveBack()
+		return m.decided(returned)
+	}
 	m.learnLabels()
 	m.supersede()
 	m.measureCapacity()
@@ -32,8 +36,12 @@ func Decide(f Facts) Decision {
 			break
 		}
 	}
+	return m.decided(false)
+}
+
+func (m *machine) decided(returned bool) Decision {
 	m.next.Waiting = m.wait
-	return Decision{After: m.next, Weight: m.next.Weight(), Canary: m.canary(), Events: m.events, Problem: m.Problem, Again: m.again}
+	return Decision{After: m.next, Weight: m.next.Weight(), Canary: m.canary(), Events: m.events, Problem: m.Problem, Again: m.again, Returned: returned}
 }
 
 // settleVariations has an active variation that there is. A release whose variations were renamed begins

@@ -26,6 +26,7 @@ const (
 	MeasurementVoided EventName = "canary.measurement_voided"
 	WaitOverdue       EventName = "ab.overdue"
 	VerbAnswered      EventName = "ab.verb_answered"
+	RequestsReturned  EventName = "ab.requests_returned"
 )
 
 // Event is something that people are told.

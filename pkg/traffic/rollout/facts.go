@@ -52,13 +52,16 @@ type Plan struct {
 // Arm is what is known of one variation.
 type Arm struct {
 	Revision Revision
+	// Labels of its pods, by the pod template.
+	Labels map[string]string
 	// Ready endpoints take requests. Targets are all of them, and Updated those of the revision.
 	Ready, Targets, Updated int
 }
 
 // Standing is what has become of the split that is in force.
 type Standing struct {
-	// Weight of the canary in it.
+	// Active is the variation that gets the rest of the requests, and Weight the weight of the other one.
+	Active string
 	Weight traffic.Weight
 	// Acknowledged says that all proxies that have to acknowledge it have done so, or that the release
 	// goes on without the others.
@@ -93,6 +96,8 @@ type Facts struct {
 	Arms     map[string]Arm
 	Standing Standing
 	Health   Health
+	// Deletion is nil unless the release is being deleted.
+	Deletion *Deletion
 	Now      time.Time
 }
 
@@ -107,4 +112,6 @@ type Decision struct {
 	Problem string
 	// Again is when time alone changes something; zero if it does not.
 	Again time.Time
+	// Returned says of a release that is being deleted that it can go.
+	Returned bool
 }

@@ -57,11 +57,15 @@ func drawControl(t *rapid.T, run int64) *rollout.Control {
 }
 
 func (l *life) draw() rollout.Facts {
+	active := l.state.Active
+	if active == "" {
+		active = "a"
+	}
 	l.now = l.now.Add(time.Duration(rapid.IntRange(0, 90).Draw(l.T, "seconds")) * time.Second)
 	f := rollout.Facts{
 		Stable: "a", Variations: [2]string{"a", "b"}, Plan: drawPlan(l.T), Paused: rapid.IntRange(0, 5).Draw(l.T, "paused") == 0, Before: l.state, Now: l.now,
 		Arms:     map[string]rollout.Arm{},
-		Standing: rollout.Standing{Weight: l.weight, Acknowledged: rapid.IntRange(0, 3).Draw(l.T, "acknowledged") > 0},
+		Standing: rollout.Standing{Active: active, Weight: l.weight, Acknowledged: rapid.IntRange(0, 3).Draw(l.T, "acknowledged") > 0},
 	}
 	for _, variation := range f.Variations {
 		if rapid.IntRange(0, 19).Draw(l.T, "unknown") == 0 {
@@ -136,6 +140,38 @@ func TestWhateverHappensNoVisitorIsMovedBackButByARollback(t *testing.T) {
 			l.state = kept
 			if rapid.Bool().Draw(t, "told") {
 				l.weight = d.Weight
+			}
+		}
+	})
+}
+
+func TestAReleaseGoesOnlyOnceItsRequestsHaveReturned(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := &life{T: t, now: noon, revisions: map[string]string{"a": "1", "b": "1"}}
+		for range rapid.IntRange(0, 40).Draw(t, "decisions") {
+			d := rollout.Decide(l.draw())
+			l.state, l.weight = d.After, d.Weight
+		}
+		active := l.state.Active // in what proxies are told
+		for range rapid.IntRange(1, 12).Draw(t, "looks") {
+			f := l.draw()
+			f.Standing.Active = active
+			f.Deletion = &rollout.Deletion{To: rapid.SampledFrom([]string{"a", "a", "b", ""}).Draw(t, "to"), Ready: rapid.IntRange(0, 4).Draw(t, "ready"), Wants: 4}
+			d := rollout.Decide(f)
+			to := f.Deletion.To
+			switch {
+			case d.After.IsOn() || d.Weight != 0:
+				t.Errorf("a release that is deleted has %d in a run that is %s", d.Weight, d.After.Run.State)
+			case d.Returned && to != "" && d.After.Run != nil && (f.Standing.Active != to || f.Standing.Weight != 0 || !f.Standing.Acknowledged):
+				t.Errorf("the release goes, and proxies have %+v, not all at %s", f.Standing, to)
+			case l.state.Active != "" && d.After.Active != l.state.Active && (d.After.Active != to || f.Deletion.Ready < f.Deletion.Wants):
+				t.Errorf("requests go to %s, which has %d of %d pods, and the Service selects %q", d.After.Active, f.Deletion.Ready, f.Deletion.Wants, to)
+			case !d.Returned && d.After.Waiting == nil:
+				t.Errorf("the release waits for nothing")
+			}
+			l.state = d.After
+			if rapid.Bool().Draw(t, "told") {
+				l.weight, active = d.Weight, d.After.Active
 			}
 		}
 	})

@@ -30,15 +30,19 @@ type story struct {
 	named   map[string]*v1alpha1.RolloutStrategySpec
 	arms    map[string]rollout.Arm
 	verdict rollout.Health
-	// lags says that proxies have not acknowledged a weight; weight is the one that they have.
+	// lags says that proxies have not acknowledged a weight; weight is the one that they have, of the
+	// variation that is not active.
 	lags          bool
+	active        string
 	weight        traffic.Weight
 	contradiction string
+	deletion      *rollout.Deletion
 	now           time.Time
 }
 
 // TestStories runs the scripts. Commands are spec (YAML of spec.rollout), strategy NAME (YAML), arms
-// (NAME=REVISION,READY,TARGETS,UPDATED), verdict, proxies, do (a verb), pause, and at. Rewrite the scripts
+// (NAME=REVISION,READY,TARGETS,UPDATED), verdict, proxies, do (a verb), pause, delete
+// (to=VARIATION ready=N wants=N), and at. Rewrite the scripts
 // with UPDATE_GOLDEN=1.
 func TestStories(t *testing.T) {
 	if golden.Updates() {
@@ -94,6 +98,11 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 		d.MaybeScanArgs(t, "variation", &variation)
 		c.Variation = v1alpha1.VariationName(variation)
 		s.release.Spec.Rollout.Control = c
+	case "delete":
+		s.deletion = &rollout.Deletion{}
+		d.MaybeScanArgs(t, "to", &s.deletion.To)
+		d.MaybeScanArgs(t, "ready", &s.deletion.Ready)
+		d.MaybeScanArgs(t, "wants", &s.deletion.Wants)
 	case "at":
 		after, err := time.ParseDuration(d.CmdArgs[0].Key)
 		if err != nil {
@@ -116,8 +125,8 @@ func (s *story) facts() rollout.Facts {
 	in := s.release.Spec.Rollout
 	f := rollout.Facts{
 		Stable: "stable", Variations: [2]string{"stable", "canary"}, Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled,
-		Before: rollout.StateOf(&s.release.Status), Arms: s.arms, Health: s.verdict, Now: s.now,
-		Standing: rollout.Standing{Weight: s.weight, Acknowledged: !s.lags, Contradiction: s.contradiction},
+		Before: rollout.StateOf(&s.release.Status), Arms: s.arms, Health: s.verdict, Deletion: s.deletion, Now: s.now,
+		Standing: rollout.Standing{Active: s.inForce(), Weight: s.weight, Acknowledged: !s.lags, Contradiction: s.contradiction},
 	}
 	plan, err := rollout.PlanOf(&s.release, s.named[in.StrategyName])
 	if f.Plan = plan; err != nil {
@@ -139,7 +148,7 @@ func (s *story) decide(t *testing.T) string {
 		for _, e := range d.Events {
 			fmt.Fprintf(&out, "%s: %s\n", e.Name, e.Message)
 		}
-		before := s.weight
+		before, beforeActive := s.weight, s.active
 		d.After.Write(&s.release.Status)
 		again := rollout.StateOf(&s.release.Status)
 		if diff := cmp.Diff(d.After, again); diff != "" {
@@ -149,11 +158,11 @@ func (s *story) decide(t *testing.T) string {
 		if twice := rollout.Decide(f); len(twice.Events) > 0 || cmp.Diff(d.After, twice.After) != "" {
 			t.Errorf("the same facts twice change something: %v\n%s", twice.Events, cmp.Diff(d.After, twice.After))
 		}
-		if s.lags || d.Weight == before {
+		if s.lags || d.Weight == before && d.After.Active == beforeActive {
 			s.describe(&out, d)
 			return out.String()
 		}
-		s.weight = d.Weight
+		s.weight, s.active = d.Weight, d.After.Active
 	}
 	t.Error("the decisions do not end")
 	return out.String()
@@ -178,7 +187,18 @@ func (s *story) describe(out *strings.Builder, d rollout.Decision) {
 		}
 		fmt.Fprintf(out, ": %s\n", w.Message)
 	}
+	if d.Returned {
+		out.WriteString("the release can go\n")
+	}
 	if !d.Again.IsZero() {
 		fmt.Fprintf(out, "again at %s\n", d.Again.Sub(noon))
 	}
+}
+
+// inForce is the variation that comes first in what proxies have.
+func (s *story) inForce() string {
+	if s.active == "" {
+		return "stable"
+	}
+	return s.active
 }

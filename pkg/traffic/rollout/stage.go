@@ -245,5 +245,5 @@ func (m *machine) rest() bool {
 
 // isSettled tells whether proxies have the weight that the state asks for.
 func (m *machine) isSettled() bool {
-	return m.Standing.Weight == m.next.Weight() && m.Standing.Acknowledged
+	return m.Standing.Active == m.next.Active && m.Standing.Weight == m.next.Weight() && m.Standing.Acknowledged
 }

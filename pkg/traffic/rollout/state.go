@@ -59,6 +59,7 @@ const (
 	EndActivePromoted    EndReason = "ActivePromoted"
 	EndDeploymentTimeout EndReason = "DeploymentTimeout"
 	EndApprovalTimeout   EndReason = "ApprovalTimeout"
+	EndDeleted           EndReason = "ReleaseDeleted"
 )
 
 // Revision of a variation.

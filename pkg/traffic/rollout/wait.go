@@ -33,6 +33,7 @@ const (
 	WaitFailed         WaitReason = "StageFailed"
 	WaitRevision       WaitReason = "RevisionRejected"
 	WaitInvalid        WaitReason = "InvalidSpec"
+	WaitReturn         WaitReason = "Deletion"
 )
 
 // defaultDeadlines hold while the spec cannot be read.

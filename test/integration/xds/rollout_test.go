@@ -34,6 +34,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // delivery is a cluster with what the chart installs for rollouts, of which the discovery server runs.
@@ -204,6 +205,7 @@ func (c *cluster) rolloutWorld(t *testing.T, server *replica) (s *shop, r *v1alp
 	stable, canary = startApplication(t, "stable"), startApplication(t, "canary")
 	s.deployment("stable", "shop:1", stable)
 	s.deployment("canary", "shop:2", canary)
+	s.addressed("web", stable.address) // as the controller of EndpointSlices would
 	r = s.rollout()
 	s.awaitCopy()
 	proxy := s.sidecar(server, "front-0", s.copied().Data["ca.crt"], []string{"web"})
@@ -246,7 +248,7 @@ func TestARolloutProvesItselfOrIsRolledBack(t *testing.T) {
 	c, replica := delivery(t)
 	t.Run("a good revision goes through its stages, and no visitor is moved back", func(t *testing.T) {
 		t.Parallel()
-		s, r, _, canary, clients := c.rolloutWorld(t, replica)
+		s, r, stable, canary, clients := c.rolloutWorld(t, replica)
 		approver := s.as("ann", "approve")
 		s.must(s.ask(approver, r, `{"verb":"Start","run":1,"requestedBy":"ann"}`))
 		s.waits(r, "Approval")
@@ -261,6 +263,8 @@ func TestARolloutProvesItselfOrIsRolledBack(t *testing.T) {
 		if clients.failed.Load() > 0 || clients.movedBack.Load() > 0 || canary.asked.Load() == 0 {
 			t.Errorf("%d requests failed, %d visitors were moved back, and the canary was asked %d times", clients.failed.Load(), clients.movedBack.Load(), canary.asked.Load())
 		}
+		s.refusesTheServer(r)
+		s.returnsRequests(r, stable, clients)
 	})
 	t.Run("a revision that fails is rolled back, and remembered", func(t *testing.T) {
 		t.Parallel()
@@ -286,6 +290,53 @@ func TestARolloutProvesItselfOrIsRolledBack(t *testing.T) {
 			t.Error("the canary was never asked")
 		}
 	})
+}
+
+// refusesTheServer demands that the discovery server writes the finalizer of a release, and nothing else
+// beside the status.
+func (s *shop) refusesTheServer(r *v1alpha1.ABRelease) {
+	s.Helper()
+	if !slices.Contains(r.Finalizers, v1alpha1.FinalizerReturnRequests) {
+		s.Errorf("the Service selects the stable variation, and nothing holds the release: %v", r.Finalizers)
+	}
+	server, err := client.New(apiserver.Impersonate(s.c.server.Config, "system:serviceaccount:plumbline-system:plumbline-xds"), client.Options{Scheme: s.c.admin.Scheme()})
+	s.must(err)
+	for _, patch := range []string{
+		`{"spec":{"rollout":{"pause":"Enabled"}}}`, `{"spec":{"stable":"canary"}}`, `{"metadata":{"labels":{"a":"b"}}}`, `{"metadata":{"annotations":{"a":"b"}}}`,
+		`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"none","uid":"u"}]}}`,
+	} {
+		if err := server.Patch(s.Context(), r.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))); !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+			s.Errorf("the discovery server writes %s: %v", patch, err)
+		}
+	}
+}
+
+// returnsRequests deletes a release whose canary is active, and demands that its requests return to the
+// pods that the Service selects.
+func (s *shop) returnsRequests(r *v1alpha1.ABRelease, stable *application, clients *crowd) {
+	s.Helper()
+	answered := stable.asked.Load()
+	s.must(s.c.admin.Delete(s.Context(), r))
+	poll.Until(s.T, patience, "the release is gone", func() error {
+		err := s.c.admin.Get(s.Context(), client.ObjectKeyFromObject(r), r)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it waits for %+v: %w", r.Status.Rollout.Waiting, err)
+	})
+	canaries := clients.canaries.Load()
+	poll.Until(s.T, patience, "the stable variation answers the crowd", func() error {
+		if n := stable.asked.Load(); n < answered+200 {
+			return fmt.Errorf("it has answered %d requests", n-answered)
+		}
+		return nil
+	})
+	if after := clients.canaries.Load(); after > canaries+1 { // one may have been on its way
+		s.Errorf("the canary answered %d requests after the release was gone", after-canaries)
+	}
+	if n := clients.failed.Load(); n > 0 {
+		s.Errorf("%d requests failed", n)
+	}
 }
 
 // refusesVerbs demands that nobody decides who may not, and nobody in another's name.

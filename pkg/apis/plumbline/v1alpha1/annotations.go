@@ -35,6 +35,10 @@ const (
 	AnnotationBreakGlassReason = "plumbline.dev/break-glass-reason"
 )
 
+// FinalizerReturnRequests holds an ABRelease until its requests have returned to the pods that
+// the Service selects.
+const FinalizerReturnRequests = "plumbline.dev/return-requests"
+
 // Labels that Plumbline writes on its own objects, so that they can be selected.
 const (
 	// LabelBaseline names the Baseline a BaselineRevision belongs to.
