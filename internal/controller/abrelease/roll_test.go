@@ -177,3 +177,42 @@ func TestAnInstallationWithoutRolloutsSaysSo(t *testing.T) {
 	}
 	t.Errorf("the conditions are %+v", r.Status.Conditions)
 }
+
+// TestADamagedCheckpointBeginsTheMeasurementAnew damages what a leader has stored of its counts. A good
+// revision is not rolled back by it, and a bad one is all the same.
+func TestADamagedCheckpointBeginsTheMeasurementAnew(t *testing.T) {
+	for name, damage := range map[string]func(checkpoint string) string{
+		"cut short":        func(c string) string { return c[:len(c)/2] },
+		"of other letters": func(string) string { return "????" },
+		"empty":            func(string) string { return "" },
+		"of a later form":  func(string) string { return "/w==" },
+	} {
+		for revision, failed := range map[string]uint64{"good": 0, "bad": 50} {
+			t.Run(name+", of a "+revision+" revision", func(t *testing.T) {
+				w, _ := rolling(t)
+				w.looks()
+				w.tells(1, 0)
+				w.clock.Step(time.Minute) // the checkpoint is stored now and then
+				r := w.look()
+				if r.Status.Rollout.Analysis == nil || r.Status.Rollout.Analysis.Checkpoint == "" {
+					t.Fatalf("nothing is stored: %+v", r.Status.Rollout.Analysis)
+				}
+				r.Status.Rollout.Analysis.Checkpoint = damage(r.Status.Rollout.Analysis.Checkpoint)
+				if err := w.Client.Status().Update(t.Context(), r); err != nil {
+					t.Fatal(err)
+				}
+				for n := range uint64(14) {
+					w.tells(n+2, failed)
+					w.look()
+				}
+				want := v1alpha1.RunState("Completed")
+				if failed > 0 {
+					want = "RolledBack"
+				}
+				if run := w.looks().Status.Rollout.Run; run.State != want {
+					t.Errorf("the run is %s: %s", run.State, run.Message)
+				}
+			})
+		}
+	}
+}

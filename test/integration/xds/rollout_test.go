@@ -290,6 +290,79 @@ func TestARolloutProvesItselfOrIsRolledBack(t *testing.T) {
 			t.Error("the canary was never asked")
 		}
 	})
+	t.Run("people pause a run, go on, go back, try again, and deploy in the middle", func(t *testing.T) {
+		t.Parallel()
+		s, r, _, canary, _ := c.rolloutWorld(t, replica)
+		s.peopleDecide(r, canary)
+	})
+}
+
+// peopleDecide has a person use the verbs in the place of the judge.
+func (s *shop) peopleDecide(r *v1alpha1.ABRelease, canary *application) {
+	s.Helper()
+	person := s.as("pat", "approve", "promote", "skip", "retry")
+	ask := func(control string) {
+		s.Helper()
+		s.must(s.ask(person, r, control))
+	}
+	refused := func(control, why string) {
+		s.Helper()
+		ask(control)
+		s.wait(r, patience, "it is refused: "+why, func(r *v1alpha1.ABRelease) bool {
+			return r.Status.Rollout.Handled != nil && strings.Contains(r.Status.Rollout.Handled.Refusal, why)
+		})
+	}
+	pause := func(pause v1alpha1.Toggle) {
+		s.Helper()
+		s.must(person.Patch(s.Context(), r.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"rollout":{"pause":"`+string(pause)+`"}}}`))))
+	}
+	inStage := func(run int64, stage int32, split string) {
+		s.Helper()
+		s.wait(r, patience, fmt.Sprintf("run %d is in stage %d, with %s", run, stage, split), func(r *v1alpha1.ABRelease) bool {
+			in := r.Status.Rollout
+			return in.Run != nil && in.Run.Number == run && in.Stage == stage && r.Status.Split == split
+		})
+	}
+	refused(`{"verb":"Advance","run":1,"requestedBy":"pat"}`, "no stage is under way: the run is Created")
+	pause(v1alpha1.Enabled)
+	refused(`{"verb":"Start","run":1,"requestedBy":"pat"}`, "Paused")
+	pause(v1alpha1.Disabled)
+	ask(`{"verb":"Start","run":1,"requestedBy":"pat","reason":"the pause is over"}`)
+	inStage(1, 1, "stable 80 / canary 20")
+	pause(v1alpha1.Enabled)
+	refused(`{"verb":"Advance","run":1,"requestedBy":"pat"}`, "Paused")
+	pause(v1alpha1.Disabled)
+	refused(`{"verb":"Approve","run":1,"stage":2,"requestedBy":"pat"}`, "it names stage 2, and stage 1 is under way")
+	refused(`{"verb":"Rollback","run":2,"requestedBy":"pat"}`, "it names run 2, and this is run 1")
+	ask(`{"verb":"Advance","run":1,"stage":2,"requestedBy":"pat"}`)
+	inStage(1, 2, "stable 50 / canary 50")
+	ask(`{"verb":"Rollback","run":1,"requestedBy":"pat"}`)
+	s.waits(r, "RevisionRejected")
+	ask(`{"verb":"Retry","run":1,"requestedBy":"pat"}`)
+	s.waits(r, "ManualStart")
+	ask(`{"verb":"Start","run":2,"requestedBy":"pat"}`)
+	inStage(2, 1, "stable 80 / canary 20")
+
+	// Another revision in the middle: the run ends, and all requests go back before the next one begins.
+	d := &appsv1.Deployment{ObjectMeta: s.named("web-canary")}
+	s.must(s.c.admin.Get(s.Context(), client.ObjectKeyFromObject(d), d))
+	d.Spec.Template.Spec.Containers[0].Image = "shop:3"
+	s.must(s.c.admin.Update(s.Context(), d))
+	s.roll(d, "2", canary)
+	s.wait(r, patience, "run 3 is that of the third revision", func(r *v1alpha1.ABRelease) bool {
+		run := r.Status.Rollout.Run
+		return run.Number == 3 && run.To.Image == "shop:3" && r.Status.Split == "stable 100 / canary 0"
+	})
+	s.waits(r, "ManualStart")
+	ask(`{"verb":"Start","run":3,"requestedBy":"pat"}`)
+	inStage(3, 1, "stable 80 / canary 20")
+	ask(`{"verb":"Promote","run":3,"variation":"canary","requestedBy":"pat"}`)
+	s.wait(r, patience, "the canary is the active variation", func(r *v1alpha1.ABRelease) bool { return r.Status.Split == "canary 100 / stable 0" })
+	for i, line := range r.Status.Rollout.History {
+		if line.Number != int64(i+1) {
+			s.Errorf("line %d of the history has number %d", i+1, line.Number)
+		}
+	}
 }
 
 // refusesTheServer demands that the discovery server writes the finalizer of a release, and nothing else
