@@ -216,8 +216,8 @@ func newSetup(opts *assessor.Options, config *rest.Config, log logr.Logger) (ass
 		MaxConcurrentChecks: opts.MaxConcurrentChecks, ObjectCacheBytes: opts.ObjectCacheBytes,
 		StampedGroups: options.SplitList(opts.StampedGroups), Registered: opts.Registered,
 		Rules:       specguard.Config{Key: key, Grace: opts.RecordGrace, Stamp: stampSource(opts)},
-		StampPolicy: opts.StampPolicy,
-		Log:         log, Clock: clock.RealClock{},
+		StampPolicy: opts.StampPolicy, ReleaseNotifications: opts.ReleaseNotifications,
+		Log: log, Clock: clock.RealClock{},
 	}
 	if opts.Redis.Address != "" {
 		setup.Records = details.NewReader(details.NewClient(opts.Redis.Details()), opts.Redis.KeyPrefix)

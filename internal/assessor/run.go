@@ -65,6 +65,8 @@ type Setup struct {
 	PlanRetention time.Duration
 	// Notifications say how people are told; policies say who, and of what.
 	Notifications notifier.Settings
+	// ReleaseNotifications has people be told about rollouts, by the channels of Environments.
+	ReleaseNotifications bool
 	// Notifier takes the place of the one that Notifications make; may be nil.
 	Notifier policy.Notifier
 	// Rules of pkg/specguard. Without a Key one is made that lives as long as
@@ -204,6 +206,10 @@ func register(ctx context.Context, mgr manager.Manager, setup Setup) (*parts, er
 		mgr.Add(p.checks),
 		mgr.Add(elected.Synced(mgr.GetCache(), setup.Ready)),
 	)
+	if setup.ReleaseNotifications {
+		releases := &notifier.Releases{People: p.people, Environments: p.environments, Started: setup.Clock.Now()}
+		err = errors.Join(err, releases.Register(mgr))
+	}
 	if setup.Executor != "" { // without an executor there is no evidence
 		err = errors.Join(err, p.anchor.Register(mgr))
 	}

@@ -20,6 +20,8 @@ func Wants(n *v1alpha1.RemediationNotifications, e *notify.Event) bool {
 		return n.OnFailed == v1alpha1.Enabled
 	case notify.PlanEscalated:
 		return n.OnEscalated == v1alpha1.Enabled
+	case notify.RunStarted, notify.StageAdvanced, notify.StageFailed, notify.RunPromoted, notify.RunRolledBack, notify.RunOverdue, notify.RunWaiting:
+		return false // a policy says nothing about releases
 	}
 	return false
 }
@@ -41,17 +43,20 @@ func wantsCreated(n v1alpha1.PlanCreatedNotification, waiting bool) bool {
 // Channels are those of a policy, as the notifier knows them: named
 // "<policy>/<channel>", so that no two policies share one.
 func Channels(policy *v1alpha1.RemediationPolicy) []notify.Channel {
-	var out []notify.Channel
-	for i := range policy.Spec.Notifications.Channels {
-		out = append(out, channelOf(policy.Name, &policy.Spec.Notifications.Channels[i]))
+	return channelsOf(policy.Name, policy.Spec.Notifications.Channels)
+}
+
+func channelsOf(source string, channels []v1alpha1.NotificationChannel) (out []notify.Channel) {
+	for i := range channels {
+		out = append(out, channelOf(source, &channels[i]))
 	}
 	return out
 }
 
 // channelOf is one channel; of a type that is not known nothing is set, which
 // validation refuses.
-func channelOf(policy string, c *v1alpha1.NotificationChannel) notify.Channel {
-	out := notify.Channel{Name: policy + "/" + c.Name, MinimumSeverity: c.MinimumSeverity}
+func channelOf(source string, c *v1alpha1.NotificationChannel) notify.Channel {
+	out := notify.Channel{Name: source + "/" + c.Name, MinimumSeverity: c.MinimumSeverity}
 	to := reference(&c.Destination)
 	switch c.Type {
 	case v1alpha1.ChannelSlack:

@@ -37,7 +37,7 @@ func (n *Notifier) Reconcile(ctx context.Context, request reconcile.Request) (re
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("reading policy %s: %w", request.Name, err)
 	default:
-		n.learn(policy)
+		n.learn(policy.Name, Channels(policy))
 	}
 	return reconcile.Result{}, nil
 }

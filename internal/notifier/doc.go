@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package notifier tells people about remediation plans, by the channels that
-// RemediationPolicies name. Both the assessor (a plan was made, a person has to
+// RemediationPolicies name, and about rollouts, by those of Environments ([Releases]). Both the assessor (a plan was made, a person has to
 // decide) and the executor (a plan began, ended, failed) have one.
 //
 //	policies ──▶ channels ──┐

@@ -27,7 +27,7 @@ import (
 const (
 	// parting is how long the end of the process waits for what is under way.
 	parting = 5 * time.Second
-	// maxChannels of all policies together; package notify takes no more.
+	// maxChannels of all policies and Environments together; package notify takes no more.
 	maxChannels = 512
 )
 
@@ -55,7 +55,7 @@ type Config struct {
 	Log          logr.Logger
 }
 
-// Notifier tells people about plans. It is safe for concurrent use; end it with
+// Notifier tells people about plans and rollouts. It is safe for concurrent use; end it with
 // Close.
 type Notifier struct {
 	cached    client.Reader
@@ -63,8 +63,9 @@ type Notifier struct {
 	metrics   *metrics
 	log       logr.Logger
 
-	mu       sync.Mutex
-	byPolicy map[string][]notify.Channel
+	mu sync.Mutex
+	// bySource are the channels of each policy and Environment.
+	bySource map[string][]notify.Channel
 }
 
 // New makes one that knows no channels yet.
@@ -74,7 +75,7 @@ func New(c Config) (*Notifier, error) {
 		return nil, err
 	}
 	return &Notifier{
-		cached: c.Cached, metrics: m, log: c.Log, byPolicy: map[string][]notify.Channel{},
+		cached: c.Cached, metrics: m, log: c.Log, bySource: map[string][]notify.Channel{},
 		deliverer: deliver.New(deliver.Options{
 			Secrets: secretReader{c.Live, c.Namespace}.resolve, Seen: c.Seen, Recorder: m,
 			Log: slog.New(logr.ToSlogHandler(c.Log)), Egress: c.Egress, Roots: c.Roots, Retry: c.Retry,
@@ -100,7 +101,7 @@ func (n *Notifier) Tell(policy *v1alpha1.RemediationPolicy, e notify.Event) {
 		return
 	}
 	// The policy may have come here before the news of its channels did.
-	channels := n.learn(policy)
+	channels := n.learn(policy.Name, Channels(policy))
 	if err := n.deliverer.Notify(e, notify.Route(e, channels)...); err != nil {
 		n.untold(e, err)
 	}
@@ -113,44 +114,43 @@ func (n *Notifier) untold(e notify.Event, err error) {
 		"plan", e.Plan.Namespace+"/"+e.Plan.Name, "correlation_id", e.CorrelationID)
 }
 
-// learn takes over the channels of a policy and gives those that can be told.
-func (n *Notifier) learn(policy *v1alpha1.RemediationPolicy) []notify.Channel {
+// learn takes over the channels of a policy or an Environment and returns those that can be told.
+func (n *Notifier) learn(source string, channels []notify.Channel) []notify.Channel {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	channels := Channels(policy)
-	if known, ok := n.byPolicy[policy.Name]; !ok || !reflect.DeepEqual(known, channels) {
-		n.byPolicy[policy.Name] = channels
-		n.configure(policy.Name)
+	if known, ok := n.bySource[source]; !ok || !reflect.DeepEqual(known, channels) {
+		n.bySource[source] = channels
+		n.configure(source)
 	}
 	return slices.DeleteFunc(slices.Clone(channels), func(c notify.Channel) bool { return fault(c, 0) != nil })
 }
 
-// forget drops the channels of a policy that is gone, and what waits for them.
-func (n *Notifier) forget(policy string) {
+// forget drops the channels of a policy or an Environment that is gone, and what waits for them.
+func (n *Notifier) forget(source string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, ok := n.byPolicy[policy]; ok {
-		delete(n.byPolicy, policy)
-		n.configure(policy)
+	if _, ok := n.bySource[source]; ok {
+		delete(n.bySource, source)
+		n.configure(source)
 	}
 }
 
-// configure makes the channels of all policies those of the deliverer. One that is
+// configure makes the channels of all policies and Environments those of the deliverer. One that is
 // invalid is left out, for it must not silence the others; it is in the log when
 // its policy has changed.
 func (n *Notifier) configure(changed string) {
 	var valid []notify.Channel
 	invalid := 0
-	for _, policy := range slices.Sorted(maps.Keys(n.byPolicy)) {
-		for _, c := range n.byPolicy[policy] {
+	for _, source := range slices.Sorted(maps.Keys(n.bySource)) {
+		for _, c := range n.bySource[source] {
 			err := fault(c, len(valid))
 			if err == nil {
 				valid = append(valid, c)
 				continue
 			}
 			invalid++
-			if policy == changed {
-				n.log.Error(err, "notification.channel.invalid", "policy", policy, "channel", c.Name)
+			if source == changed {
+				n.log.Error(err, "notification.channel.invalid", "source", source, "channel", c.Name)
 			}
 		}
 	}
@@ -172,7 +172,7 @@ func fault(c notify.Channel, others int) error {
 }
 
 // errTooMany says that a channel has no place beside those of other policies.
-var errTooMany = errors.New("there are too many channels in all policies together")
+var errTooMany = errors.New("there are too many channels in all policies and Environments together")
 
 // Close takes nothing more, waits a little for what is under way, and ends. That
 // ctx is over cuts nothing short: it is when this is called.

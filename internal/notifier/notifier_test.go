@@ -292,7 +292,7 @@ func TestChannelsFollowThePolicies(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, c := range w.byPolicy[policy.Name] {
+		for _, c := range w.bySource[policy.Name] {
 			got = append(got, c.Name)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -323,7 +323,7 @@ func TestMoreChannelsThanThereIsRoomForAreInvalid(t *testing.T) {
 		}
 		policy := policyWith(channels...)
 		policy.Name = "p" + strconv.Itoa(i)
-		w.learn(policy)
+		w.learn(policy.Name, Channels(policy))
 	}
 	active, invalid := testutil.ToFloat64(w.metrics.channels.WithLabelValues("active")), testutil.ToFloat64(w.metrics.channels.WithLabelValues("invalid"))
 	if active != maxChannels || invalid != 8 {

@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// EventType is what happened to a plan.
+// EventType is what happened to a plan, or to the run of a release.
 type EventType string
 
 // What people are told about.
@@ -42,7 +42,7 @@ func (t EventType) wire() string {
 	case PlanEscalated:
 		return "plan.escalated"
 	default:
-		return ""
+		return t.releaseWire()
 	}
 }
 
@@ -50,7 +50,15 @@ func (t EventType) wire() string {
 func (t EventType) Known() bool { return t.wire() != "" }
 
 // Urgent events ask a person to act; they are the last to be dropped.
-func (t EventType) Urgent() bool { return t == PlanFailed || t == PlanEscalated }
+func (t EventType) Urgent() bool {
+	switch t {
+	case PlanFailed, PlanEscalated, StageFailed, RunRolledBack, RunOverdue, RunWaiting:
+		return true
+	case PlanCreated, PlanStarted, PlanCompleted, RunStarted, StageAdvanced, RunPromoted:
+		return false
+	}
+	return false
+}
 
 // PlanRef names the RemediationPlan.
 type PlanRef struct {
@@ -83,14 +91,16 @@ type Record struct {
 	Digest   string `json:"digest"`
 }
 
-// Event is one thing that happened to a plan. Strings may hold anything: what is
+// Event is one thing that happened to a plan, or to a release. Strings may hold anything: what is
 // rendered is Bounded.
 type Event struct {
 	Type EventType
 	// Transition tells events of one type of one plan apart, such as a second
 	// start after a pause. Empty where there can only be one.
-	Transition  string
-	Plan        PlanRef
+	Transition string
+	Plan       PlanRef
+	// Release is set in events about a release, which have no plan; nil in all others.
+	Release     *ReleaseRef
 	Policy      string
 	Environment string
 	// Severity is the worst of the plan's targets, empty when there is none.
@@ -132,19 +142,27 @@ const (
 // ID is the same for the same happening, whoever tells it and however often, so
 // that retries and restarts can be recognized: receivers get it as webhook-id,
 // as the id of the CloudEvent, and in the Message-ID. It is "evt_" and 32
-// hexadecimal digits: 128 bits of the SHA-256 of the plan's uid, the type and the
+// hexadecimal digits: 128 bits of the SHA-256 of the uid of the plan or release, the type and the
 // transition, each preceded by its length so that no two triples collide by
 // concatenation. It holds no full stop, as Standard Webhooks 1.0.0 asks.
 func (e Event) ID() string {
 	b := e.Bounded()
 	h := sha256.New()
-	for _, part := range []string{b.Plan.UID, string(b.Type), b.Transition} {
+	for _, part := range []string{b.uid(), string(b.Type), b.Transition} {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 		h.Write(length[:])
 		h.Write([]byte(part))
 	}
 	return "evt_" + hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// uid is that of the object that the event is about.
+func (e Event) uid() string {
+	if e.Release != nil {
+		return e.Release.UID
+	}
+	return e.Plan.UID
 }
 
 // Bounded is the event with clean, short strings and at most MaxTargets targets,
@@ -155,6 +173,10 @@ func (e Event) Bounded() Event {
 		Namespace: clean(e.Plan.Namespace, maxNamespace),
 		Name:      clean(e.Plan.Name, maxName),
 		UID:       clean(e.Plan.UID, maxUID),
+	}
+	e.Release = e.Release.bounded()
+	if e.Release == nil && e.Type.releaseWire() != "" {
+		e.Release = &ReleaseRef{}
 	}
 	e.Policy = clean(e.Policy, maxName)
 	e.Environment = clean(e.Environment, maxName)

@@ -19,10 +19,21 @@ import (
 
 var eventTypes = []notify.EventType{
 	notify.PlanCreated, notify.PlanStarted, notify.PlanCompleted, notify.PlanFailed, notify.PlanEscalated,
+	notify.RunStarted, notify.StageAdvanced, notify.StageFailed, notify.RunPromoted, notify.RunRolledBack, notify.RunOverdue, notify.RunWaiting,
 }
+
+// isAboutRelease tells whether events of a type are about a release.
+func isAboutRelease(kind notify.EventType) bool { return !strings.HasPrefix(string(kind), "Plan") }
 
 // sample is an ordinary event.
 func sample(kind notify.EventType) notify.Event {
+	if isAboutRelease(kind) {
+		return notify.Event{
+			Type: kind, Transition: "7",
+			Release:     &notify.ReleaseRef{Namespace: "shop", Name: "pay", UID: "4c1de0a5-86a4-4c58-a1a5-1c5f6f2f9c11", Service: "pay", Run: 7, Stage: 2, TrafficPercentage: "25"},
+			Environment: "production", Reason: "stage 2 failed: 5.1 % errors [3.2, 7.6], stable 0.3 %", Time: time.Date(2026, 3, 2, 3, 4, 5, 0, time.UTC),
+		}
+	}
 	return notify.Event{
 		Type:        kind,
 		Plan:        notify.PlanRef{Namespace: "shop", Name: "production-7f3k", UID: "0b5a1f52-2c0b-4a9f-9a51-0e7c3d5a9f11"},
@@ -104,7 +115,9 @@ func TestEvent_TypesAreAllKnownAndOnlyTwoAreUrgent(t *testing.T) {
 			t.Errorf("%q known: %t", kind, kind.Known())
 		}
 	}
-	if diff := cmp.Diff(map[notify.EventType]bool{notify.PlanFailed: true, notify.PlanEscalated: true}, urgent); diff != "" {
+	if diff := cmp.Diff(map[notify.EventType]bool{
+		notify.PlanFailed: true, notify.PlanEscalated: true, notify.StageFailed: true, notify.RunRolledBack: true, notify.RunOverdue: true, notify.RunWaiting: true,
+	}, urgent); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -120,8 +133,16 @@ func anyEvent(t *rapid.T) notify.Event {
 		return notify.Target{Kind: text.Draw(t, "kind"), Namespace: text.Draw(t, "namespace"), Name: text.Draw(t, "name"), Reason: text.Draw(t, "reason")}
 	})
 	count := rapid.IntRange(-2, 1<<31-1)
+	kind := rapid.SampledFrom(eventTypes).Draw(t, "type")
+	var release *notify.ReleaseRef
+	if isAboutRelease(kind) {
+		release = &notify.ReleaseRef{
+			Namespace: text.Draw(t, "namespace"), Name: text.Draw(t, "name"), UID: text.Draw(t, "uid"), Service: text.Draw(t, "service"),
+			Run: rapid.Int64().Draw(t, "run"), Stage: rapid.Int32().Draw(t, "stage"), TrafficPercentage: text.Draw(t, "percentage"),
+		}
+	}
 	return notify.Event{
-		Type:        rapid.SampledFrom(eventTypes).Draw(t, "type"),
+		Type: kind, Release: release,
 		Transition:  text.Draw(t, "transition"),
 		Plan:        notify.PlanRef{Namespace: text.Draw(t, "namespace"), Name: text.Draw(t, "name"), UID: text.Draw(t, "uid")},
 		Policy:      text.Draw(t, "policy"),

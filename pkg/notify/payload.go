@@ -10,19 +10,20 @@ import (
 
 // eventData is what machines are told; the same in a webhook and a CloudEvent.
 type eventData struct {
-	ID             string   `json:"id"`
-	Plan           planData `json:"plan"`
-	Policy         string   `json:"policy,omitempty"`
-	Environment    string   `json:"environment,omitempty"`
-	Severity       string   `json:"severity,omitempty"`
-	Counts         Counts   `json:"counts"`
-	Targets        []Target `json:"targets"`
-	TargetsOmitted int      `json:"targetsOmitted"`
-	Reason         string   `json:"reason,omitempty"`
-	InitiatedBy    string   `json:"initiatedBy,omitempty"`
-	CorrelationID  string   `json:"correlationId,omitempty"`
-	Evidence       *Record  `json:"evidence,omitempty"`
-	Link           string   `json:"link,omitempty"`
+	ID             string       `json:"id"`
+	Plan           *planData    `json:"plan,omitempty"`
+	Release        *releaseData `json:"release,omitempty"`
+	Policy         string       `json:"policy,omitempty"`
+	Environment    string       `json:"environment,omitempty"`
+	Severity       string       `json:"severity,omitempty"`
+	Counts         *Counts      `json:"counts,omitempty"`
+	Targets        []Target     `json:"targets,omitzero"`
+	TargetsOmitted *int         `json:"targetsOmitted,omitempty"`
+	Reason         string       `json:"reason,omitempty"`
+	InitiatedBy    string       `json:"initiatedBy,omitempty"`
+	CorrelationID  string       `json:"correlationId,omitempty"`
+	Evidence       *Record      `json:"evidence,omitempty"`
+	Link           string       `json:"link,omitempty"`
 }
 
 type planData struct {
@@ -33,21 +34,23 @@ type planData struct {
 
 // dataOf wants a bounded event.
 func dataOf(e Event) eventData {
-	return eventData{
-		ID:             e.ID(),
-		Plan:           planData(e.Plan),
-		Policy:         e.Policy,
-		Environment:    e.Environment,
-		Severity:       string(e.Severity),
-		Counts:         e.Counts,
-		Targets:        e.Targets,
-		TargetsOmitted: e.omitted(),
-		Reason:         e.Reason,
-		InitiatedBy:    e.InitiatedBy,
-		CorrelationID:  e.CorrelationID,
-		Evidence:       e.Evidence,
-		Link:           e.Link,
+	data := eventData{
+		ID:            e.ID(),
+		Policy:        e.Policy,
+		Environment:   e.Environment,
+		Severity:      string(e.Severity),
+		Reason:        e.Reason,
+		InitiatedBy:   e.InitiatedBy,
+		CorrelationID: e.CorrelationID,
+		Evidence:      e.Evidence,
+		Link:          e.Link,
 	}
+	if e.Release != nil {
+		data.Release = new(releaseData(*e.Release))
+		return data
+	}
+	data.Plan, data.Counts, data.Targets, data.TargetsOmitted = new(planData(e.Plan)), new(e.Counts), e.Targets, new(e.omitted())
+	return data
 }
 
 // webhookPayload has the structure that Standard Webhooks 1.0.0 recommends.
@@ -88,8 +91,11 @@ const (
 	CloudEventContentType = "application/cloudevents+json; charset=utf-8"
 	// DefaultSource names the producer when the channel names none.
 	DefaultSource = "urn:plumbline:remediation"
-	// cloudEventPrefix is the reverse DNS name that the specification asks for.
+	// releaseSource is that of events about releases.
+	releaseSource = "urn:plumbline:delivery"
+	// cloudEventPrefix and releasePrefix are the reverse DNS names that the specification asks for.
 	cloudEventPrefix = "dev.plumbline.remediation."
+	releasePrefix    = "dev.plumbline.delivery."
 )
 
 // CloudEvent is the event in the structured JSON mode of CloudEvents 1.0. Source
@@ -101,12 +107,16 @@ func CloudEvent(e Event, c CloudEventsChannel) ([]byte, error) {
 	if !e.Type.Known() {
 		return nil, fmt.Errorf("rendering a CloudEvent: %w", ErrUnknownEvent)
 	}
+	source, prefix := DefaultSource, cloudEventPrefix
+	if e.Release != nil {
+		source, prefix = releaseSource, releasePrefix
+	}
 	return encode(cloudEvent{
 		SpecVersion:     "1.0",
 		ID:              e.ID(),
-		Source:          cmp.Or(c.Source, DefaultSource),
-		Type:            cloudEventPrefix + e.Type.wire(),
-		Subject:         planName(e),
+		Source:          cmp.Or(c.Source, source),
+		Type:            prefix + e.Type.wire(),
+		Subject:         subjectName(e),
 		Time:            timestamp(e.Time),
 		DataContentType: "application/json",
 		Data:            dataOf(e),

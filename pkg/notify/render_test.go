@@ -353,7 +353,11 @@ func TestPayloads_SayTheSame(t *testing.T) {
 		if webhook.Data["id"] != e.ID() || cloud.ID != e.ID() || !webhook.Timestamp.Equal(e.Time) {
 			t.Errorf("%s: ids %v and %s, time %s", kind, webhook.Data["id"], cloud.ID, webhook.Timestamp)
 		}
-		if want := "dev.plumbline.remediation." + webhook.Type; cloud.Type != want {
+		prefix := "dev.plumbline.remediation."
+		if isAboutRelease(kind) {
+			prefix = "dev.plumbline.delivery."
+		}
+		if want := prefix + webhook.Type; cloud.Type != want {
 			t.Errorf("%s: types %q and %q", kind, webhook.Type, cloud.Type)
 		}
 	}

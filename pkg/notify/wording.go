@@ -16,7 +16,10 @@ type quote func(string) string
 
 // headline says in one sentence what happened, "" for an unknown type.
 func headline(e Event, q quote) string {
-	plan := q(planName(e))
+	if e.Release != nil {
+		return releaseHeadline(e, q)
+	}
+	plan := q(subjectName(e))
 	switch e.Type {
 	case PlanCreated:
 		return fmt.Sprintf("Remediation plan %s was created: %s", plan, plural.Of(e.Counts.Total, "target"))
@@ -36,7 +39,11 @@ func headline(e Event, q quote) string {
 	}
 }
 
-func planName(e Event) string {
+// subjectName is the name of the plan or release that an event is about.
+func subjectName(e Event) string {
+	if e.Release != nil {
+		return e.Release.Namespace + "/" + e.Release.Name
+	}
 	if e.Plan.Namespace == "" {
 		return e.Plan.Name
 	}
@@ -60,6 +67,7 @@ func facts(e Event, q quote) []string {
 	var lines []string
 	for _, fact := range []struct{ name, value string }{
 		{"Why", e.Reason},
+		{"Service", e.service()},
 		{"Severity", string(e.Severity)},
 		{"Environment", e.Environment},
 		{"Policy", e.Policy},
@@ -74,6 +82,14 @@ func facts(e Event, q quote) []string {
 		lines = append(lines, "Time: "+e.Time.UTC().Format(time.RFC3339))
 	}
 	return lines
+}
+
+// service is the Service of a release; empty in other events.
+func (e Event) service() string {
+	if e.Release == nil {
+		return ""
+	}
+	return e.Release.Service
 }
 
 // targetLine is one line about a target.

@@ -53,6 +53,12 @@ func (c *Controller) Of(namespace string) *v1alpha1.Environment {
 	return nil
 }
 
+// Find returns the Environment of a namespace as [Controller.Of] does; known is false until Environments
+// were read.
+func (c *Controller) Find(namespace string) (environment *v1alpha1.Environment, known bool) {
+	return c.Of(namespace), c.current.Load() != nil
+}
+
 // Register adds the controller to a manager.
 func (c *Controller) Register(mgr ctrl.Manager) error {
 	toAll := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {

@@ -108,6 +108,9 @@ type EnvironmentSpec struct {
 	// caps bounds all remediation policies of the environment together.
 	// +optional
 	Caps EnvironmentCaps `json:"caps,omitzero"`
+	// releaseNotifications say who is told about the rollouts of releases in its namespaces.
+	// +optional
+	ReleaseNotifications *ReleaseNotifications `json:"releaseNotifications,omitempty"`
 }
 
 // EnvironmentStatus is what an Environment covers.
