@@ -74,6 +74,37 @@ func TestTrafficAndRemediateNeverMeet(t *testing.T) {
 	}
 }
 
+// importReconcilers are the packages of internal that wire processes, and so may import
+// reconcilers.
+var importReconcilers = []string{"internal/assessor", "internal/executor"}
+
+// A package that imports a reconciler for a value depends on the client, the queue and the
+// status of that reconciler, and the picture of imports by folder has a cycle.
+func TestOnlyTheWiringImportsReconcilers(t *testing.T) {
+	const tree = "internal/controller"
+	wired := map[string]bool{}
+	for _, p := range listPackages(t) {
+		name, ours := strings.CutPrefix(p.ImportPath, module+"/")
+		if !ours || !inTree(p.ImportPath, "internal") {
+			continue
+		}
+		for _, imported := range p.Imports {
+			switch {
+			case !inTree(imported, tree):
+			case slices.Contains(importReconcilers, name):
+				wired[name] = true
+			default:
+				t.Errorf("%s imports %s: a value that several packages read has a package beside %s", p.ImportPath, imported, tree)
+			}
+		}
+	}
+	for _, name := range importReconcilers {
+		if !wired[name] {
+			t.Errorf("%s imports no reconciler: remove the package from importReconcilers", name)
+		}
+	}
+}
+
 // What a person may ask for is not the command line's: an API asks the same.
 func TestActionsKnowNoCommandLine(t *testing.T) {
 	const core = module + "/internal/actions"
