@@ -105,6 +105,26 @@ func TestOnlyTheWiringImportsReconcilers(t *testing.T) {
 	}
 }
 
+// The counts of proxies need the names of Envoy clusters and nothing else of the resources
+// that proxies get.
+func TestSignalsKnowNoResourcesOfEnvoy(t *testing.T) {
+	found := false
+	for _, p := range listPackages(t) {
+		if !inTree(p.ImportPath, "pkg/traffic/signals") {
+			continue
+		}
+		found = true
+		for _, dep := range p.Deps {
+			if inTree(dep, "pkg/traffic/envoyxds") {
+				t.Errorf("%s depends on %s: the names of Envoy clusters are in pkg/traffic/envoyname", p.ImportPath, dep)
+			}
+		}
+	}
+	if !found {
+		t.Fatal("pkg/traffic/signals not found")
+	}
+}
+
 // What a person may ask for is not the command line's: an API asks the same.
 func TestActionsKnowNoCommandLine(t *testing.T) {
 	const core = module + "/internal/actions"
