@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 )
 
@@ -13,6 +16,34 @@ func TestParseSlotRefusesWhatIsNotOurs(t *testing.T) {
 	for _, name := range []string{"", "xds", "shop/web|80", "shop/web|080|", "shop/web|65536|", "shop|80|", "shop/web|80|a|b", "shop/web|80|a|forced|forced"} {
 		if slot, ours := envoyname.ParseSlot(name); ours {
 			t.Errorf("%q reads as %+v", name, slot)
+		}
+	}
+}
+
+func TestANameReadsAsTheSlotThatItStandsFor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := envoyname.Slot{
+			Namespace: rapid.StringMatching(`[a-z][a-z0-9-]{0,62}`).Draw(t, "namespace"),
+			Service:   rapid.StringMatching(`[a-z][a-z0-9-]{0,62}`).Draw(t, "service"),
+			Port:      rapid.Uint16().Draw(t, "port"),
+			Variation: rapid.StringMatching(`([a-z][a-z0-9-]{0,62})?`).Draw(t, "variation"),
+			Forced:    rapid.Bool().Draw(t, "forced"),
+		}
+		got, ours := envoyname.ParseSlot(want.String())
+		if diff := cmp.Diff(want, got); !ours || diff != "" {
+			t.Errorf("%q is ours: %t (-want +got):\n%s", want, ours, diff)
+		}
+	})
+}
+
+func TestTheNameOfACluster(t *testing.T) {
+	for want, slot := range map[string]envoyname.Slot{
+		"shop/web|80|":              {Namespace: "shop", Service: "web", Port: 80},
+		"shop/web|80|canary":        {Namespace: "shop", Service: "web", Port: 80, Variation: "canary"},
+		"shop/web|80|canary|forced": {Namespace: "shop", Service: "web", Port: 80, Variation: "canary", Forced: true},
+	} {
+		if got := slot.String(); got != want {
+			t.Errorf("the name is %q, want %q", got, want)
 		}
 	}
 }
