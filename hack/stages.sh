@@ -42,6 +42,8 @@ run_target() {
     printf '\n=== %s: start, beside other targets\n' "$target"
     cat "$log"
   fi
+  # A target whose output is gone has run in a tree that is not there any more.
+  [ -e "$log" ] || { status=1 && printf '%s is gone\n' "$log"; }
   if [ "$status" != 0 ]; then
     printf '=== %s: FAILED after %d s\n' "$target" $((SECONDS - began))
     grep -q '^== Failed in ' "$log" || { printf '\n== Failed in %s:\n' "$target" && tail -n 20 "$log"; } >>"$failures"
@@ -76,7 +78,10 @@ run_stage() {
 }
 
 for stage in "$@"; do
-  run_stage "$stage" || { cat "$failures" && exit 1; }
+  run_stage "$stage" || {
+    cat "$failures" # fails when the tree is gone
+    exit 1
+  }
 done
 if [ -e "$rare" ]; then cat "$rare"; fi
 printf '\n=== all stages ok: %s, %d s\n' "$*" $((SECONDS - total))

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/plumbline-dev/plumbline/hack/mutants/internal/mutation"
 	"github.com/plumbline-dev/plumbline/hack/mutants/internal/trial"
 )
 
@@ -174,6 +175,47 @@ func TestRotationsTryEachMutantOfEachPackageOnce(t *testing.T) {
 	}
 	if len(survived) != 2 {
 		t.Errorf("the survivors are %v, want the two of the whole run", survived)
+	}
+}
+
+// Ten tenths of the wanted mutants can be more than a small package has.
+func TestARotationBeyondTheMutantsOfAPackageBeginsAnew(t *testing.T) {
+	s := newStand(t)
+	s.write("wanted.txt", "p 0\n")
+	for _, rotation := range []string{"3", "5", "9"} { // of three mutants, one in each rotation
+		out, err := s.run("--count", "10", "--rotation", rotation)
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, out)
+		}
+		if !strings.Contains(out, " of 1 killed, 0 explained, of 3 candidates\n") {
+			t.Errorf("rotation %s tries another number of mutants than one:\n%s", rotation, out)
+		}
+	}
+}
+
+func TestTheMutantsThatARotationSkipsComeLast(t *testing.T) {
+	all := []mutation.Mutant{{Key: mutation.Key{File: "a"}}, {Key: mutation.Key{File: "b"}}, {Key: mutation.Key{File: "c"}}}
+	for name, tc := range map[string]struct {
+		mutants []mutation.Mutant
+		skipped int
+		want    string
+	}{
+		"a skip of none keeps the order":               {all, 0, "abc"},
+		"a skip within the mutants":                    {all, 2, "cab"},
+		"a skip of all mutants begins anew":            {all, 3, "abc"},
+		"a skip of more than all mutants begins anew":  {all, 7, "bca"},
+		"a package without mutants has none to skip":   {nil, 7, ""},
+		"a package of one mutant has the same forever": {all[:1], 7, "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			for _, m := range skipMutants(tc.mutants, tc.skipped) {
+				got += m.File
+			}
+			if got != tc.want {
+				t.Errorf("the order is %q, want %q", got, tc.want)
+			}
+		})
 	}
 }
 

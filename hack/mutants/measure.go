@@ -57,6 +57,16 @@ func (o *options) chooseTenth(wanted []score.Wanted) (of []score.Wanted, skipped
 	return wanted[i : i+1], o.rotation / len(wanted) % tenths * count, count
 }
 
+// skipMutants moves the first mutants behind the others. A skip of more than all mutants
+// begins anew, so that each rotation of a small package tries mutants.
+func skipMutants(mutants []mutation.Mutant, skipped int) []mutation.Mutant {
+	if len(mutants) == 0 {
+		return nil
+	}
+	begin := skipped % len(mutants)
+	return slices.Concat(mutants[begin:], mutants[:begin])
+}
+
 // readTables reads the wanted scores of the packages that were asked for, and the
 // explanations.
 func (o *options) readTables() ([]score.Wanted, explanation.Set, error) {
@@ -131,8 +141,7 @@ func (m *measurement) measurePackage(ctx context.Context, wanted score.Wanted) (
 		return score.Package{}, err
 	}
 	m.findStale(wanted.Package, mutants)
-	chosen := mutation.Shuffle(mutants, m.seed)
-	chosen = chosen[min(m.skipped, len(chosen)):]
+	chosen := skipMutants(mutation.Shuffle(mutants, m.seed), m.skipped)
 	outcomes, err := campaign.TryMutants(ctx, chosen, m.count, m.workers, m.tryOnce(target))
 	p := score.CountOutcomes(wanted, outcomes, m.explained)
 	for i := range p.Survivors {

@@ -23,13 +23,13 @@ type capability struct {
 var capabilities = []capability{
 	{"guard", []string{
 		"internal/adopt", "internal/certs", "internal/assessor", "internal/checks", "internal/controller/baseline", "internal/selftest",
-		"internal/failopen", "internal/controller/guard", "internal/controller/guarddefaults", "internal/stamp",
+		"internal/failopen", "internal/controller/guard", "internal/controller/guarddefaults", "internal/guards", "internal/guarddefaults", "internal/stamp",
 		"pkg/specguard",
 		"test/integration/admission", "test/integration/assess", "test/integration/attacks", "test/integration/deny",
 		"test/integration/faults", "test/integration/policies",
 	}},
 	{"remediation", []string{
-		"internal/controller/environment", "internal/executor", "internal/notifier", "internal/controller/plan",
+		"internal/controller/environment", "internal/environment", "internal/executor", "internal/notifier", "internal/controller/plan",
 		"internal/controller/policy", "internal/evidencehttp", "internal/planning",
 		"pkg/remediate",
 		"test/integration/execute", "test/integration/executorfaults", "test/integration/redisguard", "test/integration/remediate", "test/sim",

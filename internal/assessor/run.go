@@ -25,6 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
 	"github.com/plumbline-dev/plumbline/internal/controller/policy"
 	"github.com/plumbline-dev/plumbline/internal/elected"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/internal/notifier"
 	"github.com/plumbline-dev/plumbline/internal/servertime"
@@ -303,7 +304,7 @@ func (p *parts) connect(ctx context.Context, reader client.Reader, log logr.Logg
 		p.figures.writes.Note(key, p.tracker.View(key).Current)
 		p.trigger.Look(key)
 	})
-	p.guards.Changed = func(changed guard.Scopes) {
+	p.guards.Changed = func(changed guards.Scopes) {
 		p.tracker.ReleaseContent()
 		lookAt(changed.ContainObject)
 		p.status.Count()

@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
-	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
@@ -49,10 +49,10 @@ const (
 
 // Guards tells which guards are in force; *guard.Controller does.
 type Guards interface {
-	Snapshot() *guard.Snapshot
+	Snapshot() *guards.Snapshot
 }
 
-// Defaults tells which GuardDefaults are in force; *guarddefaults.Controller does.
+// Defaults tells which GuardDefaults are in force; the controller of GuardDefaults does.
 type Defaults interface {
 	Active() *guarddefaults.Active
 }

@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
-	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
@@ -63,8 +63,8 @@ func (f *fleet) Settle(kube.Key, []kube.Transition) {}
 func (f *fleet) Health(schema.GroupVersionKind) kube.Health { return kube.Health{} }
 
 // Snapshot implements Guards.
-func (f *fleet) Snapshot() *guard.Snapshot {
-	return &guard.Snapshot{Resources: map[schema.GroupVersionKind]kube.Resource{deployments: {GVK: deployments, Plural: "deployments"}}}
+func (f *fleet) Snapshot() *guards.Snapshot {
+	return &guards.Snapshot{Resources: map[schema.GroupVersionKind]kube.Resource{deployments: {GVK: deployments, Plural: "deployments"}}}
 }
 
 // Active implements Defaults: no bound but the maximum.

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 )
 
@@ -38,7 +38,7 @@ func lateRoute(name string) ads.Effect {
 
 func TestALateRouteIsCountedAndToldOnItsService(t *testing.T) {
 	o, clock, made := teller(t, clusterService(at("shop", "web", 0), "10.0.0.1"))
-	web := lateRoute(envoyxds.RouteName("shop", "web", 80))
+	web := lateRoute(envoyname.RouteName("shop", "web", 80))
 	for i := range 1_000 { // all proxies are late at one moment
 		o.Happened(identity.Proxy{Namespace: "shop", Pod: fmt.Sprint("cart-", i), PodUID: fmt.Sprint(i)}, web)
 	}
@@ -60,7 +60,7 @@ func TestALateRouteIsCountedAndToldOnItsService(t *testing.T) {
 
 func TestALateRouteIsOnlyCountedWhen(t *testing.T) {
 	tests := map[string]string{
-		"its Service is gone":      envoyxds.RouteName("shop", "former", 80),
+		"its Service is gone":      envoyname.RouteName("shop", "former", 80),
 		"it is that of a gateway":  "edge",
 		"it is that of no Service": "a|b",
 	}
@@ -84,7 +84,7 @@ func TestFewServicesAreToldOfAtOnce(t *testing.T) {
 	o, clock, made := teller(t, all...)
 	for range 2 {
 		for i := range services {
-			o.Happened(identity.Proxy{}, lateRoute(envoyxds.RouteName("shop", fmt.Sprint("s", i), 80)))
+			o.Happened(identity.Proxy{}, lateRoute(envoyname.RouteName("shop", fmt.Sprint("s", i), 80)))
 		}
 		if len(made) != toldObjects {
 			t.Errorf("%d Events, want %d", len(made), toldObjects)

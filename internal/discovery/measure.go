@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 )
 
@@ -113,7 +113,7 @@ func cellOf(part string, at traffic.Position, c *signals.Cell, applied []acknowl
 // stratumOf is what a proxy of this replica has acknowledged of the route of a slot: its own one, or
 // that of gateways.
 func (s *service) stratumOf(podUID string, of signals.Slot) signals.Stratum {
-	if v, has := s.told.index.Acknowledged(podUID, envoyxds.RouteName(of.Namespace, of.Service, of.Port)); has {
+	if v, has := s.told.index.Acknowledged(podUID, envoyname.RouteName(of.Namespace, of.Service, of.Port)); has {
 		return signals.Stratum{Sequence: v.Sequence}
 	}
 	routes, _ := s.catalog.Edge()

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
@@ -81,7 +81,7 @@ func (v voters) written(pod *corev1.Pod, annotation string) string {
 func (v voters) routes(explicit *Scope) (routes []string) {
 	add := func(p ir.Port) {
 		if p.Protocol != ir.TCP {
-			routes = append(routes, envoyxds.RouteName(v.service.Namespace, v.service.Name, p.Number))
+			routes = append(routes, envoyname.RouteName(v.service.Namespace, v.service.Name, p.Number))
 		}
 	}
 	if explicit == nil {

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/plumbline-dev/plumbline/internal/doctor/gitops"
+	"github.com/plumbline-dev/plumbline/internal/gitops"
 )
 
 // argoCD puts Argo CD into the cluster, with an Application that installs

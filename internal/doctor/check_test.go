@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plumbline-dev/plumbline/internal/doctor/gitops"
+	"github.com/plumbline-dev/plumbline/internal/gitops"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )

@@ -14,8 +14,7 @@
 // report in which such a finding could hide what the caller asked to fail on.
 //
 // One file per subject holds its checks (webhook.go, policy.go, scope.go, ...).
-// What the rules of Argo CD and Flux ignore is judged by package gitops below
-// this one. Package gather, beside it, is the only part that talks to an API
-// server.
+// Package gitops judges the ignore rules of Argo CD and Flux. Package gather, below
+// this one, is the only part that talks to an API server.
 // Each check is described for users in docs/reference/doctor.md.
 package doctor

@@ -5,7 +5,7 @@ package doctor
 import (
 	"slices"
 
-	"github.com/plumbline-dev/plumbline/internal/doctor/gitops"
+	"github.com/plumbline-dev/plumbline/internal/gitops"
 )
 
 // Groups of the tools, and the marks that they put on what they apply.

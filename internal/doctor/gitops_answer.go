@@ -5,7 +5,7 @@ package doctor
 import (
 	"fmt"
 
-	"github.com/plumbline-dev/plumbline/internal/doctor/gitops"
+	"github.com/plumbline-dev/plumbline/internal/gitops"
 )
 
 // addTo introduces YAML that goes into the spec of a tool's object.

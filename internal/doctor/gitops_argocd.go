@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plumbline-dev/plumbline/internal/doctor/gitops"
+	"github.com/plumbline-dev/plumbline/internal/gitops"
 )
 
 // argoCDObjects are those that Argo CD would compare. It leaves out leases

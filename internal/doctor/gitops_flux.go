@@ -5,7 +5,7 @@ package doctor
 import (
 	"fmt"
 
-	"github.com/plumbline-dev/plumbline/internal/doctor/gitops"
+	"github.com/plumbline-dev/plumbline/internal/gitops"
 )
 
 func (s *Snapshot) checkFlux() []Finding {

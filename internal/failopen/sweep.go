@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -38,7 +38,7 @@ type Objects interface {
 
 // Guards tells what is guarded; *guard.Controller does.
 type Guards interface {
-	Snapshot() *guard.Snapshot
+	Snapshot() *guards.Snapshot
 }
 
 // Sweep compares the API server's own list with what the watch and the Baselines

@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -124,9 +124,9 @@ func (k *known) Watch(_ context.Context, resources []kube.Resource) {
 	k.watches = append(k.watches, kinds)
 }
 
-type guards struct{ snapshot *guard.Snapshot }
+type guardsOf struct{ snapshot *guards.Snapshot }
 
-func (g guards) Snapshot() *guard.Snapshot { return g.snapshot }
+func (g guardsOf) Snapshot() *guards.Snapshot { return g.snapshot }
 
 func TestSweep(t *testing.T) {
 	before, within := noon.Add(-time.Minute), noon.Add(30*time.Second)
@@ -187,7 +187,7 @@ func TestSweep(t *testing.T) {
 				var looked []string
 				s := &Sweep{
 					Live: &apiServer{objects: tc.objects}, Baselines: baselines{items: tc.baselines}, Objects: &tc.known,
-					Guards:   guards{&guard.Snapshot{Resources: map[schema.GroupVersionKind]kube.Resource{deploymentKind: {GVK: deploymentKind, Plural: "deployments"}}}},
+					Guards:   guardsOf{&guards.Snapshot{Resources: map[schema.GroupVersionKind]kube.Resource{deploymentKind: {GVK: deploymentKind, Plural: "deployments"}}}},
 					Look:     func(key kube.Key) { looked = append(looked, key.Name) },
 					Lifetime: t.Context(), Metrics: metrics, Clock: clock.RealClock{}, Log: logr.Discard(),
 				}
@@ -219,16 +219,16 @@ func TestSweepFailsRatherThanToSayThatAllIsWell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snapshot := &guard.Snapshot{Resources: map[schema.GroupVersionKind]kube.Resource{deploymentKind: {GVK: deploymentKind}}}
+	snapshot := &guards.Snapshot{Resources: map[schema.GroupVersionKind]kube.Resource{deploymentKind: {GVK: deploymentKind}}}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	tests := map[string]struct {
 		ctx   context.Context
 		sweep Sweep
 	}{
-		"the guards are not read": {t.Context(), Sweep{Guards: guards{}}},
-		"a list fails":            {t.Context(), Sweep{Guards: guards{snapshot}, Live: &apiServer{err: errors.New("no")}}},
-		"told to stop":            {ended, Sweep{Guards: guards{snapshot}, Live: &apiServer{}}},
+		"the guards are not read": {t.Context(), Sweep{Guards: guardsOf{}}},
+		"a list fails":            {t.Context(), Sweep{Guards: guardsOf{snapshot}, Live: &apiServer{err: errors.New("no")}}},
+		"told to stop":            {ended, Sweep{Guards: guardsOf{snapshot}, Live: &apiServer{}}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
@@ -19,7 +19,7 @@ type guardState struct {
 	told, counted specguard.Freeze
 }
 
-func stateOf(spec *v1alpha1.GuardSpec, status *v1alpha1.GuardStatus, t guard.Tally, now time.Time) guardState {
+func stateOf(spec *v1alpha1.GuardSpec, status *v1alpha1.GuardStatus, t guards.Tally, now time.Time) guardState {
 	return guardState{
 		suspended: spec.Suspend != nil && spec.Suspend.EndTime.After(now),
 		told:      specguard.FreezeOf(status),

@@ -9,8 +9,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
-	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -27,7 +27,7 @@ type FromCache struct {
 	// Live reads past it: bodies, and plans that the cache may not have yet.
 	Live client.Reader
 	// Snapshot of the guards, nil before the first.
-	Snapshot func() *guard.Snapshot
+	Snapshot func() *guards.Snapshot
 	Objects  Views
 	// Read reads an object past all caches; nil when the object is absent.
 	Read func(ctx context.Context, key kube.Key) (*kube.Object, error)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -34,7 +34,7 @@ func TestAPlanForAnObjectWithoutContentIsTheSameAsLive(t *testing.T) {
 		reads++
 		return whole[key], nil
 	}
-	src := &FromCache{Cache: reader, Live: reader, Snapshot: func() *guard.Snapshot { return world.Guards }, Objects: v, Read: read}
+	src := &FromCache{Cache: reader, Live: reader, Snapshot: func() *guards.Snapshot { return world.Guards }, Objects: v, Read: read}
 	cached, err := Gather(t.Context(), src, c.question())
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
@@ -483,7 +483,7 @@ func TestFromTheCacheIsTheSameAsLive(t *testing.T) {
 		v[kube.Key{GroupVersionKind: deployments, Namespace: "shop", Name: name}] = kube.View{Current: c.Decode(d)}
 	}
 	reader := c.Reader()
-	src := &FromCache{Cache: reader, Live: reader, Snapshot: func() *guard.Snapshot { return world.Guards }, Objects: v}
+	src := &FromCache{Cache: reader, Live: reader, Snapshot: func() *guards.Snapshot { return world.Guards }, Objects: v}
 	cached, err := Gather(t.Context(), src, c.question())
 	if err != nil {
 		t.Fatal(err)
@@ -499,7 +499,7 @@ func TestFromTheCacheIsTheSameAsLive(t *testing.T) {
 	if err != nil || blind.Input.Drifts[0].State != v1alpha1.StateUnknown || blind.Input.Scope.Healthy+blind.Input.Scope.Unhealthy != 0 {
 		t.Errorf("without a watch: %+v (%v)", blind.Input, err)
 	}
-	src.Snapshot = func() *guard.Snapshot { return nil }
+	src.Snapshot = func() *guards.Snapshot { return nil }
 	if _, err := Gather(t.Context(), src, c.question()); !errors.Is(err, ErrNotReady) {
 		t.Errorf("before the guards are read: %v", err)
 	}
@@ -548,7 +548,7 @@ func TestKindsThatAreNeverWritten(t *testing.T) {
 	}
 	object := c.Decode(c.Objects["web"])
 	src := &FromCache{
-		Cache: c.Reader(), Live: c.Reader(), Snapshot: func() *guard.Snapshot { return world.Guards },
+		Cache: c.Reader(), Live: c.Reader(), Snapshot: func() *guards.Snapshot { return world.Guards },
 		Objects: views{kube.Key{GroupVersionKind: roles, Namespace: "shop", Name: "web"}: kube.View{Current: object}},
 	}
 	g, err := Gather(t.Context(), src, c.question())

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/adopt"
-	"github.com/plumbline-dev/plumbline/internal/doctor/gitops"
+	"github.com/plumbline-dev/plumbline/internal/gitops"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 )
 

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -47,7 +47,7 @@ type listing struct {
 
 // World implements Source.
 func (s *Live) World(ctx context.Context, now time.Time) (*World, error) {
-	snapshot, err := guard.Read(ctx, s.Reader, s.Mapper, s.Excluded, s.System, now)
+	snapshot, err := guards.Read(ctx, s.Reader, s.Mapper, s.Excluded, s.System, now)
 	if err != nil {
 		return nil, err
 	}

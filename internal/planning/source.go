@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/environment"
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
-	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/environment"
+	"github.com/plumbline-dev/plumbline/internal/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -52,7 +52,7 @@ type World struct {
 	// Plans of all policies.
 	Plans        []v1alpha1.RemediationPlan
 	Environments []v1alpha1.Environment
-	Guards       *guard.Snapshot
+	Guards       *guards.Snapshot
 	Defaults     *guarddefaults.Active
 
 	owners environment.Assignment
@@ -60,7 +60,7 @@ type World struct {
 }
 
 // complete computes what follows from what was read.
-func (w *World) complete(guards []v1alpha1.SpecGuard, clusterGuards []v1alpha1.ClusterSpecGuard, now time.Time) {
+func (w *World) complete(specGuards []v1alpha1.SpecGuard, clusterGuards []v1alpha1.ClusterSpecGuard, now time.Time) {
 	namespaces := make(map[string]labels.Set, len(w.Guards.Namespaces))
 	for name, n := range w.Guards.Namespaces {
 		namespaces[name] = n.Labels
@@ -70,10 +70,10 @@ func (w *World) complete(guards []v1alpha1.SpecGuard, clusterGuards []v1alpha1.C
 		environments[i] = &w.Environments[i]
 	}
 	w.owners = environment.Assign(environments, namespaces)
-	tallies := guard.Tallies(w.Baselines)
-	w.states = make(map[specguard.GuardRef]guardState, len(guards)+len(clusterGuards))
-	for i := range guards {
-		g := &guards[i]
+	tallies := guards.Tallies(w.Baselines)
+	w.states = make(map[specguard.GuardRef]guardState, len(specGuards)+len(clusterGuards))
+	for i := range specGuards {
+		g := &specGuards[i]
 		ref := specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}
 		w.states[ref] = stateOf(&g.Spec, &g.Status, tallies[ref], now)
 	}

@@ -74,6 +74,57 @@ func TestTrafficAndRemediateNeverMeet(t *testing.T) {
 	}
 }
 
+// importReconcilers are the packages of internal that wire processes, and so may import
+// reconcilers.
+var importReconcilers = []string{"internal/assessor", "internal/executor"}
+
+// A package that imports a reconciler for a value depends on the client, the queue and the
+// status of that reconciler, and the picture of imports by folder has a cycle.
+func TestOnlyTheWiringImportsReconcilers(t *testing.T) {
+	const tree = "internal/controller"
+	wired := map[string]bool{}
+	for _, p := range listPackages(t) {
+		name, ours := strings.CutPrefix(p.ImportPath, module+"/")
+		if !ours || !inTree(p.ImportPath, "internal") {
+			continue
+		}
+		for _, imported := range p.Imports {
+			switch {
+			case !inTree(imported, tree):
+			case slices.Contains(importReconcilers, name):
+				wired[name] = true
+			default:
+				t.Errorf("%s imports %s: a value that several packages read has a package beside %s", p.ImportPath, imported, tree)
+			}
+		}
+	}
+	for _, name := range importReconcilers {
+		if !wired[name] {
+			t.Errorf("%s imports no reconciler: remove the package from importReconcilers", name)
+		}
+	}
+}
+
+// The counts of proxies need the names of Envoy clusters and nothing else of the resources
+// that proxies get.
+func TestSignalsKnowNoResourcesOfEnvoy(t *testing.T) {
+	found := false
+	for _, p := range listPackages(t) {
+		if !inTree(p.ImportPath, "pkg/traffic/signals") {
+			continue
+		}
+		found = true
+		for _, dep := range p.Deps {
+			if inTree(dep, "pkg/traffic/envoyxds") {
+				t.Errorf("%s depends on %s: the names of Envoy clusters are in pkg/traffic/envoyname", p.ImportPath, dep)
+			}
+		}
+	}
+	if !found {
+		t.Fatal("pkg/traffic/signals not found")
+	}
+}
+
 // What a person may ask for is not the command line's: an API asks the same.
 func TestActionsKnowNoCommandLine(t *testing.T) {
 	const core = module + "/internal/actions"

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/checks"
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -118,27 +118,27 @@ func TestLabelsThatAreNotKeptAreReadWhereAGuardMayAskForThem(t *testing.T) {
 	o.Labels = map[string]string{"tier": "gold"}
 	bare := object(t, "u", 1, 1, "ci")
 	bare.LabelsDropped = true
-	guards := []*specguard.Guard{compiled(t, v1alpha1.GuardSpec{Selector: &metav1.LabelSelector{MatchLabels: o.Labels}})}
+	all := []*specguard.Guard{compiled(t, v1alpha1.GuardSpec{Selector: &metav1.LabelSelector{MatchLabels: o.Labels}})}
 	for name, tc := range map[string]struct {
 		current  *kube.Object
 		guards   []*specguard.Guard
 		reads    int
 		selected bool
 	}{
-		"a guard may ask":      {current: bare, guards: guards, reads: 1, selected: true},
+		"a guard may ask":      {current: bare, guards: all, reads: 1, selected: true},
 		"no guard asks":        {current: bare},
-		"the labels are known": {current: o, guards: guards, selected: true},
+		"the labels are known": {current: o, guards: all, selected: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &contents{reading: checks.Reading{Object: o, Version: "1", At: epoch}}
 			r := loader(t, c)
-			s := &subject{key: webKey, now: epoch, view: kube.View{Current: tc.current}, snapshot: &guard.Snapshot{
-				Set: specguard.NewGuardSet(tc.guards, nil, specguard.System{}), Namespaces: map[string]guard.Namespace{"shop": {}},
+			s := &subject{key: webKey, now: epoch, view: kube.View{Current: tc.current}, snapshot: &guards.Snapshot{
+				Set: specguard.NewGuardSet(tc.guards, nil, specguard.System{}), Namespaces: map[string]guards.Namespace{"shop": {}},
 			}}
 			if wait, err := r.loadLabels(t.Context(), s); wait != 0 || err != nil {
 				t.Fatal(wait, err)
 			}
-			rules := s.snapshot.Set.Rules(s.query(guard.Namespace{}))
+			rules := s.snapshot.Set.Rules(s.query(guards.Namespace{}))
 			if c.reads != tc.reads || rules.Empty() == tc.selected {
 				t.Errorf("%d reads, selected: %t, want %d, %t", c.reads, !rules.Empty(), tc.reads, tc.selected)
 			}

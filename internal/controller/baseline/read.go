@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/checks"
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
-	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -33,7 +33,7 @@ type subject struct {
 	key      kube.Key
 	resource kube.Resource
 	view     kube.View
-	snapshot *guard.Snapshot
+	snapshot *guards.Snapshot
 	rules    specguard.Rules
 	// selecting names the guards that select the object, in force or not.
 	selecting []string
@@ -65,7 +65,7 @@ type surrounding struct {
 	stamps            string
 }
 
-func (r *Reconciler) surrounding(snapshot *guard.Snapshot, defaults *guarddefaults.Active, key kube.Key) surrounding {
+func (r *Reconciler) surrounding(snapshot *guards.Snapshot, defaults *guarddefaults.Active, key kube.Key) surrounding {
 	s := surrounding{guards: snapshot.FindEpoch(key), defaults: defaults.Epoch}
 	if e := r.Environments.Of(key.Namespace); e != nil {
 		s.environment, s.environmentName, s.environmentChange = e.UID, e.Name, e.Generation
@@ -253,7 +253,7 @@ func (s *subject) target() v1alpha1.BaselineTarget {
 
 // query asks for the rules with every set of labels that is known of the
 // object, because a tenant may take a label off in the write that drifts.
-func (s *subject) query(namespace guard.Namespace) specguard.Query {
+func (s *subject) query(namespace guards.Namespace) specguard.Query {
 	q := specguard.Query{
 		Namespace:       s.key.Namespace,
 		NamespaceLabels: namespace.Labels,

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plumbline-dev/plumbline/internal/checks"
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/internal/stamp"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -32,7 +32,7 @@ type Objects interface {
 
 // Guards tells which guards are in force; *guard.Controller does.
 type Guards interface {
-	Snapshot() *guard.Snapshot
+	Snapshot() *guards.Snapshot
 }
 
 // Environments tells which Environment a namespace belongs to;

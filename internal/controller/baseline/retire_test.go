@@ -11,16 +11,16 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-dev/plumbline/internal/checks"
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
-	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // guardsOf is a guard controller with one snapshot, in a cluster without Environments.
-type guardsOf struct{ snapshot *guard.Snapshot }
+type guardsOf struct{ snapshot *guards.Snapshot }
 
-func (g guardsOf) Snapshot() *guard.Snapshot { return g.snapshot }
+func (g guardsOf) Snapshot() *guards.Snapshot { return g.snapshot }
 
 func (guardsOf) Of(string) *v1alpha1.Environment { return nil }
 
@@ -29,8 +29,8 @@ func (guardsOf) Active() *guarddefaults.Active { return guarddefaults.NewActive(
 // A decision that ended after its Baseline was removed had the object counted for ever.
 func TestAnObjectWithoutABaselineAndAGuardIsNotCounted(t *testing.T) {
 	served := map[schema.GroupVersionKind]kube.Resource{webKey.GroupVersionKind: {}}
-	tests := map[string]*guard.Snapshot{
-		"no guard selects it":             {Resources: served, Namespaces: map[string]guard.Namespace{"shop": {}}},
+	tests := map[string]*guards.Snapshot{
+		"no guard selects it":             {Resources: served, Namespaces: map[string]guards.Namespace{"shop": {}}},
 		"its namespace is gone":           {Resources: served},
 		"its kind is not served any more": {},
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/checks"
 	"github.com/plumbline-dev/plumbline/internal/condition"
-	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/guarddefaults"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
@@ -35,7 +35,7 @@ const (
 // maxRequest bounds the part of a check request that counts, in bytes.
 const maxRequest = 256
 
-// Defaults tells which GuardDefaults are in force; *guarddefaults.Controller does.
+// Defaults tells which GuardDefaults are in force; the controller of GuardDefaults does.
 type Defaults interface {
 	Active() *guarddefaults.Active
 }

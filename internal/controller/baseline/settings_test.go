@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/checks"
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -235,5 +235,5 @@ func guardedRules(t *testing.T) specguard.Rules {
 		t.Fatal(errs)
 	}
 	set := specguard.NewGuardSet([]*specguard.Guard{g}, nil, specguard.System{})
-	return set.Rules((&subject{key: webKey, now: epoch}).query(guard.Namespace{}))
+	return set.Rules((&subject{key: webKey, now: epoch}).query(guards.Namespace{}))
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -29,7 +29,7 @@ func TestABaselineMovesToTheVersionThatIsJudged(t *testing.T) {
 	if r.Metrics, err = NewMetrics(prometheus.NewRegistry(), clock.RealClock{}); err != nil {
 		t.Fatal(err)
 	}
-	s := &subject{key: webKey, snapshot: &guard.Snapshot{Resources: map[schema.GroupVersionKind]kube.Resource{webKey.GroupVersionKind: {}}}}
+	s := &subject{key: webKey, snapshot: &guards.Snapshot{Resources: map[schema.GroupVersionKind]kube.Resource{webKey.GroupVersionKind: {}}}}
 	s.resource.Plural = "deployments"
 	read := r.readBaseline(t.Context(), s)
 	if err := r.resolveVersion(t.Context(), s, read); err != nil || read == nil {

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plumbline-dev/plumbline/internal/condition"
+	"github.com/plumbline-dev/plumbline/internal/environment"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -41,7 +42,7 @@ type Controller struct {
 	// computed anew; may be nil.
 	Changed func()
 
-	current atomic.Pointer[Assignment]
+	current atomic.Pointer[environment.Assignment]
 }
 
 // Of returns the Environment that a namespace belongs to, as last computed; nil
@@ -83,7 +84,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	assignment := Assign(environments, namespaces)
+	assignment := environment.Assign(environments, namespaces)
 	c.publish(&assignment)
 	return reconcile.Result{}, c.write(ctx, environments, assignment)
 }
@@ -111,27 +112,14 @@ func (c *Controller) read(ctx context.Context) ([]*v1alpha1.Environment, map[str
 
 // publish makes the assignment visible. Severities depend on whole Environments,
 // not only on who belongs where, so any difference is told.
-func (c *Controller) publish(a *Assignment) {
+func (c *Controller) publish(a *environment.Assignment) {
 	before := c.current.Swap(a)
-	if c.Changed != nil && (before == nil || !sameAssignment(before, a)) {
+	if c.Changed != nil && (before == nil || !before.Equals(*a)) {
 		c.Changed()
 	}
 }
 
-func sameAssignment(a, b *Assignment) bool {
-	if len(a.owner) != len(b.owner) {
-		return false
-	}
-	for namespace, e := range a.owner {
-		f := b.owner[namespace]
-		if f == nil || e.Name != f.Name || !equality.Semantic.DeepEqual(e.Spec, f.Spec) {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *Controller) write(ctx context.Context, environments []*v1alpha1.Environment, a Assignment) error {
+func (c *Controller) write(ctx context.Context, environments []*v1alpha1.Environment, a environment.Assignment) error {
 	var failed []error
 	for _, e := range environments {
 		next := e.DeepCopy()
@@ -149,7 +137,7 @@ func (c *Controller) write(ctx context.Context, environments []*v1alpha1.Environ
 }
 
 // status fills in what an Environment covers.
-func status(e *v1alpha1.Environment, share Share, conditions condition.Set) {
+func status(e *v1alpha1.Environment, share environment.Share, conditions condition.Set) {
 	e.Status.ObservedGeneration = e.Generation
 	e.Status.Namespaces = int32(min(len(share.Namespaces), 1<<30))
 	if share.Invalid != nil {
@@ -165,7 +153,7 @@ func status(e *v1alpha1.Environment, share Share, conditions condition.Set) {
 	conditions.Degraded("no other Environment selects these namespaces", known...)
 }
 
-func overlapMessage(name string, overlaps []Overlap) string {
+func overlapMessage(name string, overlaps []environment.Overlap) string {
 	named := make([]string, 0, maxNamed)
 	for _, o := range overlaps[:min(len(overlaps), maxNamed)] {
 		owner := "here"

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package environment tells which Environment a namespace belongs to and keeps
-// the status of Environments.
-//
-// [Assign] is the rule, a pure function: a namespace that several Environments
-// pick belongs to the most critical of them, because of two opinions about how
-// much something matters the wrong one must be the harmless one. The others say
-// so in their Overlaps condition.
+// Package environment keeps the status of Environments, and answers which Environment a
+// namespace belongs to now. The package of the same name beside internal/controller has the
+// rule. An Environment tells in its Degraded condition which of its namespaces belong to
+// another one.
 package environment

@@ -3,16 +3,11 @@
 package guard
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -54,10 +50,10 @@ type Controller struct {
 	Registered []schema.GroupVersionResource
 	// Changed is called after a new snapshot is in force, with the scopes that differ from
 	// the snapshot before; set before Register.
-	Changed func(Scopes)
+	Changed func(guards.Scopes)
 
-	current atomic.Pointer[Snapshot]
-	last    input
+	current atomic.Pointer[guards.Snapshot]
+	last    guards.Input
 	// changedAt is when the snapshot in force was stored.
 	changedAt time.Time
 	// lifetime ends the watches; reconcile contexts end too early for that.
@@ -65,7 +61,7 @@ type Controller struct {
 }
 
 // Snapshot returns what is in force, nil before the first computation.
-func (c *Controller) Snapshot() *Snapshot { return c.current.Load() }
+func (c *Controller) Snapshot() *guards.Snapshot { return c.current.Load() }
 
 // Register adds the controller to a manager. The watches live as long as lifetime.
 func (c *Controller) Register(lifetime context.Context, mgr ctrl.Manager) error {
@@ -100,14 +96,12 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{RequeueAfter: after}, nil
 	}
 	before := c.current.Load()
-	snapshot, err := build(in, c.Client.RESTMapper(), c.Clock.Now())
+	snapshot, err := guards.Build(in, c.Client.RESTMapper(), c.Clock.Now())
 	if err != nil {
 		// The last good snapshot stays in force.
 		return reconcile.Result{}, fmt.Errorf("compiling the guards: %w", err)
 	}
-	changed := changedRules(before, snapshot, c.last, in, c.expired(before))
-	snapshot.noteChanges(before, changed)
-	if changed = changedNamespaces(before, snapshot, changed); len(changed) > 0 {
+	if changed := snapshot.Follow(before, c.last, in, c.expired(before)); len(changed) > 0 {
 		c.last, c.changedAt = in, c.Clock.Now()
 		c.current.Store(snapshot)
 		c.Watcher.Watch(c.lifetime, snapshot.Watched()) //nolint:contextcheck // watches outlive this call
@@ -118,61 +112,19 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: c.again(snapshot)}, nil
 }
 
-// Read compiles what the guards say now, as reader has it; who decides on a write
-// hands in one that reads live. It fails when any of it cannot be read.
-func Read(ctx context.Context, reader client.Reader, mapper meta.RESTMapper, excluded []string, system specguard.System, now time.Time) (*Snapshot, error) {
-	in, err := readInput(ctx, reader, excluded, system)
-	if err != nil {
-		return nil, err
-	}
-	s, err := build(in, mapper, now)
-	if err != nil {
-		return nil, err
-	}
-	s.Guards, s.ClusterGuards = in.guards, in.clusterGuards
-	return s, nil
-}
-
-func (c *Controller) read(ctx context.Context) (input, error) {
-	in, err := readInput(ctx, c.Client, c.Excluded, c.System)
-	in.registered = c.Registered
+func (c *Controller) read(ctx context.Context) (guards.Input, error) {
+	in, err := guards.ReadInput(ctx, c.Client, c.Excluded, c.System)
+	in.Registered = c.Registered
 	return in, err
 }
 
-func readInput(ctx context.Context, reader client.Reader, excluded []string, system specguard.System) (input, error) {
-	in := input{excluded: excluded, system: system}
-	var guards v1alpha1.SpecGuardList
-	var clusterGuards v1alpha1.ClusterSpecGuardList
-	var namespaces metav1.PartialObjectMetadataList
-	namespaces.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"})
-	var group errgroup.Group // beside each other: a reader may ask the API server
-	for what, list := range map[string]client.ObjectList{"guards": &guards, "cluster guards": &clusterGuards, "namespaces": &namespaces} {
-		group.Go(func() error {
-			if err := reader.List(ctx, list); err != nil {
-				return fmt.Errorf("listing %s: %w", what, err)
-			}
-			return nil
-		})
-	}
-	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
-		return input{}, err
-	}
-	in.guards, in.clusterGuards, in.namespaces = guards.Items, clusterGuards.Items, namespaces.Items
-	// The cache lists in no order; equal snapshots must look equal.
-	slices.SortFunc(in.guards, func(a, b v1alpha1.SpecGuard) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	slices.SortFunc(in.clusterGuards, func(a, b v1alpha1.ClusterSpecGuard) int { return cmp.Compare(a.Name, b.Name) })
-	return in, nil
-}
-
 // expired says whether a suspension ended since the snapshot was made.
-func (c *Controller) expired(before *Snapshot) bool {
+func (c *Controller) expired(before *guards.Snapshot) bool {
 	return before != nil && !before.NextExpiry.IsZero() && !c.Clock.Now().Before(before.NextExpiry)
 }
 
 // again says when to compute anew without an event.
-func (c *Controller) again(s *Snapshot) time.Duration {
+func (c *Controller) again(s *guards.Snapshot) time.Duration {
 	var after time.Duration
 	if s.Again {
 		after = askAgain

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guard turns guard objects into what is in force.
+// Package guard keeps guard objects in force.
 //
 // Its [Controller] compiles every SpecGuard and ClusterSpecGuard into one
-// immutable [Snapshot] (rules, namespaces, where each kind is served), starts
+// immutable snapshot, see package guards, starts
 // and stops the watches that the snapshot needs, and tells the baseline
 // controller when anything changed. A second controller, [Status], counts what
 // each guard covers and writes its conditions. [Enforcement] tells of a guard of

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/harness/conditions"
@@ -341,13 +342,13 @@ func TestAGuardAlwaysHasItsConditions(t *testing.T) {
 				change(&w.guard)
 			}
 			w.guard.Generation = 3
-			snapshot, err := build(input{clusterGuards: []v1alpha1.ClusterSpecGuard{w.guard}}, mapper(), epoch)
+			snapshot, err := guards.Build(guards.Input{ClusterGuards: []v1alpha1.ClusterSpecGuard{w.guard}}, mapper(), epoch)
 			if err != nil {
 				t.Fatal(err)
 			}
 			status := &Status{Clock: testingclock.NewFakePassiveClock(epoch), Kinds: kinds{Synced: true}}
 			next := w.guard.DeepCopy()
-			status.fill(&next.Status, next.Generation, specguard.GuardRef{Name: "g"}, &next.Spec.GuardSpec, snapshot, Tally{})
+			status.fill(&next.Status, next.Generation, specguard.GuardRef{Name: "g"}, &next.Spec.GuardSpec, snapshot, guards.Tally{})
 			conditions.CheckAlways(t, next.Status.Conditions, 3, own...) // as a SpecGuard has them
 			w.Observe(t.Context(), &w.guard, next, plurals)
 			conditions.CheckAlways(t, next.Status.Conditions, 3, append(own, v1alpha1.ConditionEnforced)...)

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,10 +17,10 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 var (
@@ -37,13 +36,6 @@ func mapper() *meta.DefaultRESTMapper {
 	return m
 }
 
-// broken is a mapper of an API server that does not answer.
-type broken struct{ meta.RESTMapper }
-
-func (broken) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error) {
-	return nil, errors.New("connection refused")
-}
-
 func specGuard(name string, resources ...v1alpha1.GuardedResource) v1alpha1.SpecGuard {
 	return v1alpha1.SpecGuard{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "u", Generation: 1, CreationTimestamp: metav1.NewTime(epoch)},
@@ -53,119 +45,6 @@ func specGuard(name string, resources ...v1alpha1.GuardedResource) v1alpha1.Spec
 
 func kind(apiVersion, kind string) v1alpha1.GuardedResource {
 	return v1alpha1.GuardedResource{APIVersion: apiVersion, Kind: kind}
-}
-
-func TestBuild(t *testing.T) {
-	tests := map[string]struct {
-		resources []v1alpha1.GuardedResource
-		want      []string // path of each problem
-		watched   int
-		again     bool
-	}{
-		"a served kind is watched": {
-			resources: []v1alpha1.GuardedResource{kind("apps/v1", "Deployment")}, watched: 1,
-		},
-		"a kind that is not served is told, and looked for again": {
-			resources: []v1alpha1.GuardedResource{kind("apps/v1", "Deployment"), kind("example.org/v1", "Widget")},
-			want:      []string{"spec.resources[1].kind"}, watched: 1, again: true,
-		},
-		"a cluster-scoped kind is told, and nothing can help but the guard": {
-			resources: []v1alpha1.GuardedResource{kind("v1", "Node")},
-			want:      []string{"spec.resources[0].kind"},
-		},
-		"a guard that does not compile is inert as a whole": {
-			resources: []v1alpha1.GuardedResource{kind("v1", "Secret"), kind("apps/v1", "Deployment")},
-			want:      []string{"spec.resources[0].kind"},
-		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			s, err := build(input{guards: []v1alpha1.SpecGuard{specGuard("g", tc.resources...)}}, mapper(), epoch)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, p := range s.Problems[specguard.GuardRef{Namespace: "shop", Name: "g"}] {
-				got = append(got, p.Path)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
-			if len(s.Watched()) != tc.watched || s.Again != tc.again {
-				t.Errorf("%d kinds are watched, again is %t", len(s.Watched()), s.Again)
-			}
-		})
-	}
-}
-
-func TestAnAPIServerThatDoesNotAnswerIsNoUnknownKind(t *testing.T) {
-	_, err := build(input{guards: []v1alpha1.SpecGuard{specGuard("g", kind("apps/v1", "Deployment"))}}, broken{}, epoch)
-	if err == nil || kube.IsHopeless(err) {
-		t.Errorf("the error is %v", err)
-	}
-}
-
-// unavailable is a mapper of an API server that cannot tell one group, for a reason.
-type unavailable struct {
-	meta.RESTMapper
-	why error
-}
-
-func (u unavailable) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	if gk.Group == "metrics.example.com" {
-		return nil, fmt.Errorf("%w: %s", u.why, gk.Group)
-	}
-	return u.RESTMapper.RESTMapping(gk, versions...)
-}
-
-func TestAKindThatTheServerDoesNotTellPutsOnlyItsOwnGuardsOutOfForce(t *testing.T) {
-	for name, why := range map[string]error{
-		"its group does not answer":                    kube.ErrGroupUnavailable,
-		"no kind can be listed, and it was not served": kube.ErrKindsNotListed,
-	} {
-		t.Run(name, func(t *testing.T) {
-			in := input{guards: []v1alpha1.SpecGuard{
-				specGuard("theirs", kind("metrics.example.com/v1", "Metric")), specGuard("ours", kind("apps/v1", "Deployment")),
-			}}
-			s, err := build(in, unavailable{mapper(), why}, epoch)
-			if err != nil {
-				t.Fatal(err)
-			}
-			theirs, ours := s.Problems[specguard.GuardRef{Namespace: "shop", Name: "theirs"}], s.Problems[specguard.GuardRef{Namespace: "shop", Name: "ours"}]
-			if len(theirs) != 1 || len(ours) != 0 || len(s.Resources) != 1 || !s.Again {
-				t.Errorf("problems %v and %v, %d kinds, again %t", theirs, ours, len(s.Resources), s.Again)
-			}
-		})
-	}
-}
-
-func TestAGuardThatDoesNotCompileVetoesInASnapshot(t *testing.T) {
-	broken := v1alpha1.ClusterSpecGuard{ObjectMeta: metav1.ObjectMeta{Name: "platform"}}
-	broken.Spec.Resources, broken.Spec.Mode = []v1alpha1.GuardedResource{kind("apps/v1", "Deployment")}, "Mystery"
-	in := input{guards: []v1alpha1.SpecGuard{specGuard("ours", kind("apps/v1", "Deployment"))}, clusterGuards: []v1alpha1.ClusterSpecGuard{broken}}
-	s, err := build(in, mapper(), epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules := s.Set.Rules(specguard.Query{Namespace: "shop", GVK: canon.ParseGVK("apps/v1", "Deployment"), Now: epoch})
-	if got := rules.FindInertGuard(); got != "ClusterSpecGuard/platform" {
-		t.Errorf("what vetoes is %q", got)
-	}
-}
-
-func TestAGuardBeyondTheBoundOfItsNamespaceSaysSo(t *testing.T) {
-	var in input
-	for i := range specguard.MaxNamespaceGuards + 1 {
-		in.guards = append(in.guards, specGuard(fmt.Sprintf("g%03d", i), kind("apps/v1", "Deployment")))
-	}
-	s, err := build(in, mapper(), epoch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := specguard.GuardRef{Namespace: "shop", Name: fmt.Sprintf("g%03d", specguard.MaxNamespaceGuards)}
-	if len(s.Problems) != 1 || len(s.Problems[last]) != 1 || s.Problems[last][0].Path != "metadata.namespace" {
-		t.Errorf("problems: %v", s.Problems)
-	}
 }
 
 // kinds is the health of all kinds.
@@ -188,7 +67,7 @@ func TestAKindThatCannotBeReadIsNoReasonToCountWithoutPause(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			status := &Status{Kinds: tc.kinds, Enforcement: &Enforcement{Clock: testingclock.NewFakePassiveClock(epoch)}}
-			snapshot := &Snapshot{Resources: map[schema.GroupVersionKind]kube.Resource{{Version: "v1", Kind: "ConfigMap"}: {}}}
+			snapshot := &guards.Snapshot{Resources: map[schema.GroupVersionKind]kube.Resource{{Version: "v1", Kind: "ConfigMap"}: {}}}
 			if got := status.again(snapshot); got != tc.want {
 				t.Errorf("the next count is in %s, want %s", got, tc.want)
 			}
@@ -260,12 +139,12 @@ func conditionsOf(t *testing.T, health kinds, change func(*v1alpha1.SpecGuard)) 
 	if change != nil {
 		change(&g)
 	}
-	s, err := build(input{guards: []v1alpha1.SpecGuard{g}}, mapper(), epoch)
+	s, err := guards.Build(guards.Input{Guards: []v1alpha1.SpecGuard{g}}, mapper(), epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &Status{Clock: testingclock.NewFakePassiveClock(epoch), Kinds: health, StampedGroups: []string{"stamped"}}
-	c.fill(&g.Status, 1, specguard.GuardRef{Namespace: "shop", Name: "g"}, &g.Spec, s, Tally{})
+	c.fill(&g.Status, 1, specguard.GuardRef{Namespace: "shop", Name: "g"}, &g.Spec, s, guards.Tally{})
 	var lines []string
 	for _, c := range g.Status.Conditions {
 		lines = append(lines, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
@@ -292,7 +171,7 @@ func TestReconcileActsOnChangesOnly(t *testing.T) {
 	clk := testingclock.NewFakePassiveClock(epoch)
 	w := &watches{}
 	changed := 0
-	controller := &Controller{Client: c, Clock: clk, Watcher: w, Changed: func(Scopes) { changed++ }, lifetime: t.Context()}
+	controller := &Controller{Client: c, Clock: clk, Watcher: w, Changed: func(guards.Scopes) { changed++ }, lifetime: t.Context()}
 	deployment := kube.Key{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: g.Namespace, Name: "web"}
 	reconcile := func() time.Duration {
 		t.Helper()
@@ -357,8 +236,8 @@ func TestReconcileActsOnChangesOnly(t *testing.T) {
 func TestAGuardThatGoesWithItsNamespaceNeverWaits(t *testing.T) {
 	leaving := namespaceMetadata("shop")
 	leaving.DeletionTimestamp = &metav1.Time{Time: epoch}
-	in := input{namespaces: []metav1.PartialObjectMetadata{*leaving}, guards: []v1alpha1.SpecGuard{specGuard("g", kind("apps/v1", "Deployment"))}}
-	s, err := build(in, mapper(), epoch)
+	in := guards.Input{Namespaces: []metav1.PartialObjectMetadata{*leaving}, Guards: []v1alpha1.SpecGuard{specGuard("g", kind("apps/v1", "Deployment"))}}
+	s, err := guards.Build(in, mapper(), epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +246,7 @@ func TestAGuardThatGoesWithItsNamespaceNeverWaits(t *testing.T) {
 	if wait := c.postpone(&in); wait != collectEdits {
 		t.Errorf("an input without a change of namespaces waits %s, want %s", wait, collectEdits)
 	}
-	in.guards = nil
+	in.Guards = nil
 	if wait := c.postpone(&in); wait != 0 {
 		t.Errorf("the removal of the guard waits %s", wait)
 	}

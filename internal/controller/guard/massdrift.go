@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plumbline-dev/plumbline/internal/condition"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
@@ -17,49 +18,8 @@ import (
 // maxNamed bounds the frozen scopes that a message names.
 const maxNamed = 3
 
-// Tally counts the objects of one guard.
-type Tally struct {
-	Objects int32
-	// Drifted objects are in state Drifted or Missing.
-	Drifted int32
-	// Unknown objects are in state Unknown, or in no state yet.
-	Unknown int32
-	// Population counts those that mass drift is about.
-	Population specguard.Population
-}
-
-// Tallies adds up Baselines by the guards that select their objects. Retired ones
-// do not count.
-func Tallies(baselines []v1alpha1.Baseline) map[specguard.GuardRef]Tally {
-	counts := map[specguard.GuardRef]Tally{}
-	for i := range baselines {
-		b := &baselines[i]
-		if !b.Guarded() {
-			continue
-		}
-		for _, name := range b.Status.Guards {
-			ref := specguard.ParseGuardRef(name, b.Namespace)
-			t := counts[ref]
-			t.Objects++
-			switch b.Status.State {
-			case v1alpha1.StateInSync:
-			case v1alpha1.StateDrifted, v1alpha1.StateMissing:
-				t.Drifted++
-			case v1alpha1.StateRetired, v1alpha1.StateNotGuarded: // of the past, as Guarded says
-			case v1alpha1.StateUnknown:
-				t.Unknown++
-			default:
-				t.Unknown++
-			}
-			t.Population.Add(b.Namespace, &b.Status)
-			counts[ref] = t
-		}
-	}
-	return counts
-}
-
 // freeze decides the mass drift of a guard.
-func (c *Status) freeze(conditions condition.Set, status *v1alpha1.GuardStatus, tally Tally) {
+func (c *Status) freeze(conditions condition.Set, status *v1alpha1.GuardStatus, tally guards.Tally) {
 	next := specguard.NextFreeze(specguard.FreezeOf(status), tally.Population, c.Clock.Now())
 	status.MassDrift = next.Status()
 	var known []condition.Degradation

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plumbline-dev/plumbline/internal/condition"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
@@ -121,7 +122,7 @@ func (c *Status) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	if err := c.Client.List(ctx, &baselines, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing baselines: %w", err)
 	}
-	counts := Tallies(baselines.Items)
+	counts := guards.Tallies(baselines.Items)
 	var frozen frozenScopes
 	failed := errors.Join(
 		c.writeGuards(ctx, snapshot, counts, &frozen),
@@ -133,7 +134,7 @@ func (c *Status) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 
 // again says when to count without an event: soon while a kind is being listed, and
 // later while a kind cannot be read, which may last.
-func (c *Status) again(snapshot *Snapshot) time.Duration {
+func (c *Status) again(snapshot *guards.Snapshot) time.Duration {
 	next := c.Enforcement.Again(countAgain)
 	for gvk := range snapshot.Resources {
 		switch health := c.Kinds.Health(gvk); {
@@ -146,7 +147,7 @@ func (c *Status) again(snapshot *Snapshot) time.Duration {
 	return next
 }
 
-func (c *Status) writeGuards(ctx context.Context, snapshot *Snapshot, counts map[specguard.GuardRef]Tally, frozen *frozenScopes) error {
+func (c *Status) writeGuards(ctx context.Context, snapshot *guards.Snapshot, counts map[specguard.GuardRef]guards.Tally, frozen *frozenScopes) error {
 	var list v1alpha1.SpecGuardList
 	if err := c.Client.List(ctx, &list); err != nil {
 		return fmt.Errorf("listing guards: %w", err)
@@ -155,7 +156,7 @@ func (c *Status) writeGuards(ctx context.Context, snapshot *Snapshot, counts map
 	for i := range list.Items {
 		g := &list.Items[i]
 		next := g.DeepCopy()
-		ref := refOf(g)
+		ref := specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}
 		c.fill(&next.Status, g.Generation, ref, &g.Spec, snapshot, counts[ref])
 		frozen.add(next.Status.MassDrift)
 		if equality.Semantic.DeepEqual(g.Status, next.Status) {
@@ -170,7 +171,7 @@ func (c *Status) writeGuards(ctx context.Context, snapshot *Snapshot, counts map
 	return errors.Join(failed...)
 }
 
-func (c *Status) writeClusterGuards(ctx context.Context, snapshot *Snapshot, counts map[specguard.GuardRef]Tally, frozen *frozenScopes) error {
+func (c *Status) writeClusterGuards(ctx context.Context, snapshot *guards.Snapshot, counts map[specguard.GuardRef]guards.Tally, frozen *frozenScopes) error {
 	var list v1alpha1.ClusterSpecGuardList
 	if err := c.Client.List(ctx, &list); err != nil {
 		return fmt.Errorf("listing cluster guards: %w", err)
@@ -198,7 +199,7 @@ func (c *Status) writeClusterGuards(ctx context.Context, snapshot *Snapshot, cou
 
 // fill computes the status of one guard.
 func (c *Status) fill(status *v1alpha1.GuardStatus, generation int64, ref specguard.GuardRef,
-	spec *v1alpha1.GuardSpec, snapshot *Snapshot, tally Tally,
+	spec *v1alpha1.GuardSpec, snapshot *guards.Snapshot, tally guards.Tally,
 ) {
 	status.ObservedGeneration = generation
 	status.Objects, status.Drifted, status.Unknown = tally.Objects, tally.Drifted, tally.Unknown
@@ -208,14 +209,14 @@ func (c *Status) fill(status *v1alpha1.GuardStatus, generation int64, ref specgu
 	c.freeze(conditions, status, tally)
 }
 
-func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v1alpha1.GuardSpec, snapshot *Snapshot, tally Tally) {
+func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v1alpha1.GuardSpec, snapshot *guards.Snapshot, tally guards.Tally) {
 	if _, known := snapshot.Refs[ref]; !known {
 		conditions.Reconciling("NotCompiled", "the guard is not in force yet")
 		return
 	}
 	failing := c.failing(spec, snapshot)
 	if problems := snapshot.Problems[ref]; len(problems) > 0 {
-		text := problemText(problems)
+		text := guards.FormatProblems(problems)
 		if failing != "" {
 			text += "; " + failing
 		}
@@ -231,7 +232,7 @@ func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v
 		return
 	}
 	if others := snapshot.OtherVersions[ref]; len(others) > 0 {
-		conditions.NotReady("OtherVersion", problemText(others))
+		conditions.NotReady("OtherVersion", guards.FormatProblems(others))
 		return
 	}
 	message := "in force"
@@ -257,21 +258,9 @@ func (c *Status) suspension(conditions condition.Set, spec *v1alpha1.GuardSpec) 
 	}
 }
 
-func problemText(problems []Problem) string {
-	texts := make([]string, 0, len(problems))
-	for _, p := range problems {
-		text := p.Err.Error()
-		if !strings.HasPrefix(text, p.Path) {
-			text = p.Path + ": " + text
-		}
-		texts = append(texts, text)
-	}
-	return strings.Join(texts, "; ")
-}
-
 // failing names each kind that cannot be read, or else the first kind that is not listed
 // yet. Kinds that are served nowhere are problems of the snapshot.
-func (c *Status) failing(spec *v1alpha1.GuardSpec, snapshot *Snapshot) string {
+func (c *Status) failing(spec *v1alpha1.GuardSpec, snapshot *guards.Snapshot) string {
 	var failing []string
 	listed := ""
 	for i, r := range spec.Resources {

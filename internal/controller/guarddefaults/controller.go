@@ -3,17 +3,14 @@
 package guarddefaults
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -23,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plumbline-dev/plumbline/internal/condition"
+	"github.com/plumbline-dev/plumbline/internal/guarddefaults"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/readiness/expression"
 )
@@ -37,14 +35,14 @@ type Controller struct {
 	Changed func()
 
 	rules    expression.Cache
-	current  atomic.Pointer[Active]
+	current  atomic.Pointer[guarddefaults.Active]
 	assigned atomic.Bool
 }
 
 // Active returns what is in force. It is nil until that is known, and until it is
 // known which Environment a namespace belongs to: what was decided without them
 // would be decided again a moment later, for every object.
-func (c *Controller) Active() *Active {
+func (c *Controller) Active() *guarddefaults.Active {
 	if !c.assigned.Load() {
 		return nil
 	}
@@ -89,9 +87,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err := c.Client.List(ctx, &environments); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing environments: %w", err)
 	}
-	known := NamesOf(environments.Items)
-	c.publish(NewActive(defaults.Items, known))
-	verdicts := Rank(defaults.Items, known)
+	known := guarddefaults.NamesOf(environments.Items)
+	c.publish(guarddefaults.NewActive(defaults.Items, known))
+	verdicts := guarddefaults.Rank(defaults.Items, known)
 	var failed []error
 	for i := range defaults.Items {
 		d := &defaults.Items[i]
@@ -101,9 +99,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 }
 
 // publish puts into force what differs from before.
-func (c *Controller) publish(f *Active) {
+func (c *Controller) publish(f *guarddefaults.Active) {
 	before := c.current.Load()
-	if before != nil && before.same(f) {
+	if before != nil && before.MatchesSpecs(f) {
 		return
 	}
 	f.Epoch = 1
@@ -116,7 +114,7 @@ func (c *Controller) publish(f *Active) {
 	}
 }
 
-func (c *Controller) write(ctx context.Context, d *v1alpha1.GuardDefaults, v Verdict) error {
+func (c *Controller) write(ctx context.Context, d *v1alpha1.GuardDefaults, v guarddefaults.Verdict) error {
 	next := d.DeepCopy()
 	next.Status.ObservedGeneration = d.Generation
 	conditions := condition.Set{Conditions: &next.Status.Conditions, Generation: d.Generation, Now: c.Clock.Now()}
@@ -134,17 +132,9 @@ func (c *Controller) write(ctx context.Context, d *v1alpha1.GuardDefaults, v Ver
 	return nil
 }
 
-// Verdict says whether a GuardDefaults is in force, and why not.
-type Verdict struct {
-	Active bool
-	// Broken says that a part of what is in force has no effect.
-	Broken          bool
-	Reason, Message string
-}
-
 // withRules adds to the verdict on defaults that are in force which of their readiness
 // rules cannot be compiled.
-func (c *Controller) withRules(d *v1alpha1.GuardDefaults, v Verdict) Verdict {
+func (c *Controller) withRules(d *v1alpha1.GuardDefaults, v guarddefaults.Verdict) guarddefaults.Verdict {
 	if !v.Active {
 		return v
 	}
@@ -160,42 +150,4 @@ func (c *Controller) withRules(d *v1alpha1.GuardDefaults, v Verdict) Verdict {
 	v.Broken, v.Reason = true, v1alpha1.ReasonInvalidExpression
 	v.Message += ", but no object of these kinds is ready: " + strings.Join(broken, "; ")
 	return v
-}
-
-// Rank decides for each GuardDefaults, by name, whether it is in force.
-func Rank(defaults []v1alpha1.GuardDefaults, environments sets.Set[string]) map[string]Verdict {
-	ranked := slices.Clone(defaults)
-	slices.SortFunc(ranked, func(a, b v1alpha1.GuardDefaults) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
-	first := map[string]string{}
-	verdicts := make(map[string]Verdict, len(ranked))
-	for i := range ranked {
-		d := &ranked[i]
-		scope := d.Spec.EnvironmentName
-		if scope != "" && !environments.Has(scope) {
-			verdicts[d.Name] = Verdict{
-				Reason:  "UnknownEnvironment",
-				Message: fmt.Sprintf("spec.environmentName: there is no environment %q", scope),
-			}
-			continue
-		}
-		if older, taken := first[scope]; taken {
-			verdicts[d.Name] = Verdict{
-				Reason:  "OlderActive",
-				Message: fmt.Sprintf("the older %s is in force %s", older, where(scope)),
-			}
-			continue
-		}
-		first[scope] = d.Name
-		verdicts[d.Name] = Verdict{Active: true, Reason: "Active", Message: "in force " + where(scope)}
-	}
-	return verdicts
-}
-
-func where(environment string) string {
-	if environment == "" {
-		return "for the whole installation"
-	}
-	return fmt.Sprintf("for environment %q", environment)
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/plumbline-dev/plumbline/internal/guarddefaults"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/conditions"
 )
@@ -23,44 +23,6 @@ func defaults(name, environment string, age time.Duration) v1alpha1.GuardDefault
 	return v1alpha1.GuardDefaults{
 		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(epoch.Add(-age))},
 		Spec:       v1alpha1.GuardDefaultsSpec{EnvironmentName: environment},
-	}
-}
-
-func TestRank(t *testing.T) {
-	tests := map[string]struct {
-		defaults []v1alpha1.GuardDefaults
-		want     map[string]string
-	}{
-		"one install-wide and one per environment are all in force": {
-			defaults: []v1alpha1.GuardDefaults{defaults("wide", "", 0), defaults("prod", "prod", 0), defaults("dev", "dev", 0)},
-			want:     map[string]string{"wide": "Active", "prod": "Active", "dev": "Active"},
-		},
-		"of two that compete the older is in force": {
-			defaults: []v1alpha1.GuardDefaults{defaults("young", "", 0), defaults("old", "", time.Hour)},
-			want:     map[string]string{"young": "OlderActive", "old": "Active"},
-		},
-		"of two made in the same second the first by name is in force": {
-			defaults: []v1alpha1.GuardDefaults{defaults("b", "prod", 0), defaults("a", "prod", 0)},
-			want:     map[string]string{"b": "OlderActive", "a": "Active"},
-		},
-		"an environment that does not exist has no defaults": {
-			defaults: []v1alpha1.GuardDefaults{defaults("lost", "gone", 0)},
-			want:     map[string]string{"lost": "UnknownEnvironment"},
-		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			got := map[string]string{}
-			for d, v := range Rank(tc.defaults, sets.New("prod", "dev")) {
-				got[d] = v.Reason
-				if v.Active != (v.Reason == "Active") {
-					t.Errorf("%s: in force %t with reason %s", d, v.Active, v.Reason)
-				}
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("verdicts (-want +got):\n%s", diff)
-			}
-		})
 	}
 }
 
@@ -74,17 +36,17 @@ func TestARuleThatCannotBeCompiledIsTold(t *testing.T) {
 	const broken = `spec.readiness[1].expression: 1:1: undeclared reference to 'self' (in container '')`
 	tests := map[string]struct {
 		change []func(*v1alpha1.GuardDefaultsSpec)
-		given  Verdict
-		want   Verdict
+		given  guarddefaults.Verdict
+		want   guarddefaults.Verdict
 	}{
-		"no rules":   {nil, Verdict{Active: true, Reason: inForce, Message: where}, Verdict{Active: true, Reason: inForce, Message: where}},
-		"good rules": {[]func(*v1alpha1.GuardDefaultsSpec){rule("true")}, Verdict{Active: true, Reason: inForce, Message: where}, Verdict{Active: true, Reason: inForce, Message: where}},
+		"no rules":   {nil, guarddefaults.Verdict{Active: true, Reason: inForce, Message: where}, guarddefaults.Verdict{Active: true, Reason: inForce, Message: where}},
+		"good rules": {[]func(*v1alpha1.GuardDefaultsSpec){rule("true")}, guarddefaults.Verdict{Active: true, Reason: inForce, Message: where}, guarddefaults.Verdict{Active: true, Reason: inForce, Message: where}},
 		"a rule that is none": {
-			[]func(*v1alpha1.GuardDefaultsSpec){rule("true"), rule("self.phase")}, Verdict{Active: true, Reason: inForce, Message: where},
-			Verdict{Active: true, Broken: true, Reason: v1alpha1.ReasonInvalidExpression, Message: where + ", but no object of these kinds is ready: " + broken},
+			[]func(*v1alpha1.GuardDefaultsSpec){rule("true"), rule("self.phase")}, guarddefaults.Verdict{Active: true, Reason: inForce, Message: where},
+			guarddefaults.Verdict{Active: true, Broken: true, Reason: v1alpha1.ReasonInvalidExpression, Message: where + ", but no object of these kinds is ready: " + broken},
 		},
 		"a rule that is none, of defaults that are not in force": {
-			[]func(*v1alpha1.GuardDefaultsSpec){rule("self.phase")}, Verdict{Reason: "OlderActive", Message: "older"}, Verdict{Reason: "OlderActive", Message: "older"},
+			[]func(*v1alpha1.GuardDefaultsSpec){rule("self.phase")}, guarddefaults.Verdict{Reason: "OlderActive", Message: "older"}, guarddefaults.Verdict{Reason: "OlderActive", Message: "older"},
 		},
 	}
 	for name, test := range tests {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guarddefaults answers which GuardDefaults are in force, see [Active], and
-// keeps their status. One is install-wide and each Environment may have one more; of two that
-// compete the older is in force, so that a second one, made by mistake, changes
-// nothing until the first is removed.
+// Package guarddefaults keeps the status of GuardDefaults, and answers which are in force
+// now. The package of the same name beside internal/controller has the rule.
 package guarddefaults

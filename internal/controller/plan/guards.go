@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/environment"
-	"github.com/plumbline-dev/plumbline/internal/controller/guard"
-	"github.com/plumbline-dev/plumbline/internal/controller/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/environment"
+	"github.com/plumbline-dev/plumbline/internal/guarddefaults"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/readiness"
 	"github.com/plumbline-dev/plumbline/pkg/readiness/expression"
@@ -44,7 +44,7 @@ func (g *Guards) Read(ctx context.Context, from client.Reader) (exec.GuardView, 
 	var environments v1alpha1.EnvironmentList
 	var group errgroup.Group
 	group.Go(func() (err error) {
-		v.snapshot, err = guard.Read(ctx, from, g.Mapper, g.Excluded, g.System, g.Clock.Now())
+		v.snapshot, err = guards.Read(ctx, from, g.Mapper, g.Excluded, g.System, g.Clock.Now())
 		return err
 	})
 	group.Go(func() error { return from.List(ctx, &defaults) })
@@ -61,7 +61,7 @@ func (g *Guards) Read(ctx context.Context, from client.Reader) (exec.GuardView, 
 // view is what the guards said at one moment.
 type view struct {
 	clock        clock.PassiveClock
-	snapshot     *guard.Snapshot
+	snapshot     *guards.Snapshot
 	defaults     *guarddefaults.Active
 	rules        *expression.Cache
 	environments environment.Assignment

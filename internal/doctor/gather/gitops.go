@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/doctor"
-	"github.com/plumbline-dev/plumbline/internal/doctor/gitops"
+	"github.com/plumbline-dev/plumbline/internal/gitops"
 )
 
 // gitOps reads what the GitOps tools of the cluster are told to ignore.

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/environment"
 	"github.com/plumbline-dev/plumbline/internal/doctor"
+	"github.com/plumbline-dev/plumbline/internal/environment"
 	"github.com/plumbline-dev/plumbline/internal/evidencehttp"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
@@ -31,7 +32,7 @@ type address struct {
 }
 
 func virtual(a netip.Addr, s ir.Service, p ir.Port) address {
-	return address{netip.AddrPortFrom(a, p.Number), RouteName(s.Namespace, s.Name, p.Number), s.Name + "." + s.Namespace}
+	return address{netip.AddrPortFrom(a, p.Number), envoyname.RouteName(s.Namespace, s.Name, p.Number), s.Name + "." + s.Namespace}
 }
 
 func (a address) digest(d *digest) { d.add(a.route, a.host) }

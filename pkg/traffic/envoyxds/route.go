@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
@@ -24,13 +25,13 @@ const visitorAge = "2592000"
 // router is what the route of a port is made of.
 type router struct {
 	name     string
-	slot     Slot
+	slot     envoyname.Slot
 	routing  *traffic.Routing
 	settings ir.Settings
 }
 
 func routeOf(s ir.Service, p ir.Port) router {
-	return router{RouteName(s.Namespace, s.Name, p.Number), slotOf(s, p, ""), s.Routing, s.Settings}
+	return router{envoyname.RouteName(s.Namespace, s.Name, p.Number), slotOf(s, p, ""), s.Routing, s.Settings}
 }
 
 func (r router) cluster(variation string, forced bool) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
@@ -40,7 +41,7 @@ type translation struct {
 func (t *translation) port(s ir.Service, p ir.Port) {
 	to := connectionsOf(s.Settings, p.Protocol)
 	for _, slot := range p.Slots {
-		names := []Slot{slotOf(s, p, slot.Variation)}
+		names := []envoyname.Slot{slotOf(s, p, slot.Variation)}
 		if forces(s.Routing) {
 			forced := names[0]
 			forced.Forced = true

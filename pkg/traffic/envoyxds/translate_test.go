@@ -18,6 +18,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
@@ -135,7 +136,7 @@ func TestWhateverTheMesh(t *testing.T) {
 func namesAreThere(t *rapid.T, resources []*ads.Resource) {
 	v := ads.NewView(resources...)
 	for _, r := range resources {
-		if slot, ours := envoyxds.ParseSlot(r.Name); r.Type == ads.Cluster && (!ours || slot.String() != r.Name || strings.ContainsAny(r.Name, ".:")) {
+		if slot, ours := envoyname.ParseSlot(r.Name); r.Type == ads.Cluster && (!ours || slot.String() != r.Name || strings.ContainsAny(r.Name, ".:")) {
 			t.Fatalf("%s is not the name of a cluster", r.Name)
 		}
 		if r.Type != ads.Route {
@@ -247,26 +248,6 @@ func drawnRouting(t *rapid.T) *traffic.Routing {
 		r.Match.Values[rapid.StringMatching(`[!-~]{1,256}`).Draw(t, "value")] = rapid.SampledFrom(r.Shares).Draw(t, "to").Variation
 	}
 	return r
-}
-
-func TestParseSlotRefusesWhatIsNotOurs(t *testing.T) {
-	for _, name := range []string{"", "xds", "shop/web|80", "shop/web|080|", "shop/web|65536|", "shop|80|", "shop/web|80|a|b", "shop/web|80|a|forced|forced"} {
-		if slot, ours := envoyxds.ParseSlot(name); ours {
-			t.Errorf("%q reads as %+v", name, slot)
-		}
-	}
-}
-
-// What the statistics are filtered by has to tell clusters of a split from others.
-func TestMeasuredClusters(t *testing.T) {
-	measured := regexp.MustCompile("^" + envoyxds.Measured + "upstream_rq_time$")
-	for name, want := range map[string]bool{
-		"shop/web|80|canary": true, "shop/web|80|": false, "shop/web|80|canary|forced": false, "xds": false,
-	} {
-		if got := measured.MatchString("cluster." + name + ".upstream_rq_time"); got != want {
-			t.Errorf("%s is measured: %t, want %t", name, got, want)
-		}
-	}
 }
 
 // The value of the first cookie of the name, whatever is around it.

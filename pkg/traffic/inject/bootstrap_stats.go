@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals/receive"
 )
 
@@ -45,7 +45,7 @@ func statsConfig() *metricsv3.StatsConfig {
 	}
 	for _, group := range slotStats {
 		allowed.Patterns = append(allowed.Patterns, &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_SafeRegex{
-			SafeRegex: &matcherv3.RegexMatcher{Regex: envoyxds.Measured + group},
+			SafeRegex: &matcherv3.RegexMatcher{Regex: envoyname.Measured + group},
 		}})
 	}
 	return &metricsv3.StatsConfig{

@@ -102,6 +102,34 @@ func TestStagesStopAtTheFirstThatFails(t *testing.T) {
 	})
 }
 
+// TestAStageWhoseTreeIsDeletedFails gives the script targets that delete what the script
+// keeps, as a checkout that is removed during a run does.
+func TestAStageWhoseTreeIsDeletedFails(t *testing.T) {
+	script, err := os.ReadFile(filepath.Join(root, "hack", "stages.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ recipe, stages string }{
+		"the target passes, and the outputs are gone":      {"rm -rf bin", "gone two"},
+		"the target fails, and the outputs are gone":       {"rm -rf bin; false", "gone two"},
+		"the target passes, and the tree is gone":          {"rm -rf $(CURDIR)", "gone two"},
+		"the target fails, and the tree is gone":           {"rm -rf $(CURDIR); false", "gone two"},
+		"the target of another lane passes without tree":   {"rm -rf $(CURDIR)", "one|gone two"},
+		"the target of the last stage passes without tree": {"rm -rf $(CURDIR)", "one gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := tree{t, t.TempDir()}
+			c.write("stages.sh", script, 0o755)
+			c.write("Makefile", []byte("one two:\n\t@echo ran $@\ngone:\n\t@"+tc.recipe+"\n"), 0o644)
+			r := c.run(nil, "./stages.sh", strings.Fields(tc.stages)...)
+			c.wantFailure(r, 1, "=== gone: FAILED after ")
+			if strings.Contains(r.output, "ran two") || strings.Contains(r.output, "all stages ok") {
+				t.Errorf("it went on:\n%s", r.output)
+			}
+		})
+	}
+}
+
 // TestLanesOfAStageRunSideBySide gives the script lanes that meet: each waits for a
 // pipe that only the other opens.
 func TestLanesOfAStageRunSideBySide(t *testing.T) {

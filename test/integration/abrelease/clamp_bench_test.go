@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 	"github.com/plumbline-dev/plumbline/test/harness/asker"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
@@ -222,7 +222,7 @@ func (c *clamping) regained(regain func(*clamping)) {
 // once in a millisecond.
 func (c *clamping) acked(sequence int64) time.Time {
 	c.t.Helper()
-	key, ticker := ads.Key{Type: ads.Route, Name: envoyxds.RouteName(c.namespace, "web", 80)}, time.NewTicker(time.Millisecond)
+	key, ticker := ads.Key{Type: ads.Route, Name: envoyname.RouteName(c.namespace, "web", 80)}, time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
 	var last []ads.State
 	for begin := time.Now(); time.Since(begin) < patience; <-ticker.C {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
@@ -79,7 +80,7 @@ func slotOf(variation string, addresses ...string) ir.Slot {
 }
 
 // routeOfService is the name of the route of a service.
-func routeOfService(name string) string { return envoyxds.RouteName("shop", name, 80) }
+func routeOfService(name string) string { return envoyname.RouteName("shop", name, 80) }
 
 // answersSoon waits until an address answers so, as "200 text".
 func answersSoon(t testing.TB, address, want string) {

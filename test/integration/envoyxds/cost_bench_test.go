@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/quantile"
 )
@@ -23,13 +23,13 @@ func BenchmarkSelfHelp(b *testing.B) {
 	p, addresses := arranged(b, halves(stable, canary), halves(stable, canary))
 	// The second service is web1.
 	for _, c := range p.clusters {
-		if slot, _ := envoyxds.ParseSlot(c.Name); slot.Service == "web1" {
+		if slot, _ := envoyname.ParseSlot(c.Name); slot.Service == "web1" {
 			c.OutlierDetection = nil
 			a := p.endpoints[c.Name]
 			a.Endpoints, a.Policy = a.Endpoints[:1], nil
 		}
 	}
-	without := p.routes[envoyxds.RouteName("shop", "web1", 80)].VirtualHosts[0]
+	without := p.routes[envoyname.RouteName("shop", "web1", 80)].VirtualHosts[0]
 	without.RetryPolicy, without.RequestBodyBufferLimit = nil, nil
 	run(b, p, addresses...)
 	clients, took := []*http.Client{client(b, false), client(b, false)}, make([][]time.Duration, 2)
@@ -54,7 +54,7 @@ func BenchmarkEjection(b *testing.B) {
 	for b.Loop() {
 		canary := mortal(b, "canary")
 		p, addresses := arranged(b, halves([]*backend.Mortal{mortal(b, "stable")}, []*backend.Mortal{canary}))
-		p.routes[envoyxds.RouteName("shop", "web0", 80)].VirtualHosts[0].IncludeAttemptCountInResponse = true
+		p.routes[envoyname.RouteName("shop", "web0", 80)].VirtualHosts[0].IncludeAttemptCountInResponse = true
 		run(b, p, addresses...)
 		first, last, n := firstAndLast(b, addresses[0], canary)
 		took, met = append(took, last.Sub(first)), met+n

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
@@ -235,7 +236,7 @@ func TestAnEndpointThatSwallowsPacketsCostsNoRequest(t *testing.T) {
 			s := halves([]*backend.Mortal{mortal(t, "a")}, nil)
 			s.Ports[0].Slots[1].Endpoints = test.canary(t)
 			p, addresses := arranged(t, s)
-			p.routes[envoyxds.RouteName("shop", "web0", 80)].VirtualHosts[0].IncludeAttemptCountInResponse = true
+			p.routes[envoyname.RouteName("shop", "web0", 80)].VirtualHosts[0].IncludeAttemptCountInResponse = true
 			run(t, p, addresses...)
 			l := startLoad(t, addresses[0], "")
 			eventuallyServed(t, l, slices.Concat(test.want...)...)
@@ -256,7 +257,7 @@ func TestARequestThatNoEndpointTakesEndsAfterTwoRounds(t *testing.T) {
 		s.Ports[0].Slots[i].Endpoints = []ir.Endpoint{endpoint(backend.Hole(t), ir.Ready), endpoint(backend.Hole(t), ir.Ready)}
 	}
 	p, addresses := arranged(t, s)
-	p.routes[envoyxds.RouteName("shop", "web0", 80)].VirtualHosts[0].IncludeAttemptCountInResponse = true
+	p.routes[envoyname.RouteName("shop", "web0", 80)].VirtualHosts[0].IncludeAttemptCountInResponse = true
 	run(t, p, addresses...)
 	got := askFor(t, client(t, false), addresses[0], "")
 	if attempts := got.header.Get("X-Envoy-Attempt-Count"); got.status != http.StatusServiceUnavailable || attempts != "8" {

@@ -24,7 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/discovery"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
@@ -139,7 +139,7 @@ var versionInfo = regexp.MustCompile(`"version_info": "([0-9]+)\.`)
 
 // sequence of the route of a Service.
 func (c *captured) sequence(service string) (int64, error) {
-	name := regexp.QuoteMeta(envoyxds.RouteName(c.shop.name, service, 80))
+	name := regexp.QuoteMeta(envoyname.RouteName(c.shop.name, service, 80))
 	text, err := c.Get(c.shop.Context(), "/config_dump?resource=dynamic_route_configs&name_regex="+url.QueryEscape(name))
 	if err != nil {
 		return 0, err
@@ -157,7 +157,7 @@ func (c *captured) hosts(service, variation string) (healthy map[string]bool, er
 	if err != nil {
 		return nil, err
 	}
-	cluster := envoyxds.Slot{Namespace: c.shop.name, Service: service, Port: 80, Variation: variation}.String()
+	cluster := envoyname.Slot{Namespace: c.shop.name, Service: service, Port: 80, Variation: variation}.String()
 	flags, first := map[string]string{}, map[string]bool{}
 	for line := range strings.Lines(text) {
 		parts := strings.Split(strings.TrimSpace(line), "::")

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
@@ -151,7 +151,7 @@ func (s *shop) past(address, service, variation string) *listenerv3.Listener {
 		return packed
 	}
 	at := netip.MustParseAddrPort(address)
-	cluster := envoyxds.Slot{Namespace: s.name, Service: service, Port: 80, Variation: variation}.String()
+	cluster := envoyname.Slot{Namespace: s.name, Service: service, Port: 80, Variation: variation}.String()
 	manager := &hcmv3.HttpConnectionManager{
 		StatPrefix: "past",
 		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{

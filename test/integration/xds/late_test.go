@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
@@ -37,7 +37,7 @@ func TestALateRouteIsAnEventOfItsService(t *testing.T) {
 	s := shared.shop(t, enabled)
 	s.service("web", backend.Start(t, "one"))
 	s.awaitCopy()
-	token, route := s.token(s.pod("front-0", proxied)), envoyxds.RouteName(s.name, "web", 80)
+	token, route := s.token(s.pod("front-0", proxied)), envoyname.RouteName(s.name, "web", 80)
 	s.lateFor(r, s.copied().Data[inject.CAKey], token, route)
 
 	var web corev1.Service

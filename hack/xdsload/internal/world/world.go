@@ -16,6 +16,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
@@ -131,7 +132,7 @@ func (s Shape) RouteOf() map[string]string {
 	routes := map[string]string{}
 	for i := range s.Services {
 		namespace, name := s.Name(i)
-		routes[netip.AddrPortFrom(s.Address(i), Port).String()] = envoyxds.RouteName(namespace, name, Port)
+		routes[netip.AddrPortFrom(s.Address(i), Port).String()] = envoyname.RouteName(namespace, name, Port)
 	}
 	return routes
 }
@@ -139,7 +140,7 @@ func (s Shape) RouteOf() map[string]string {
 // Route is the route of a target.
 func (s Shape) Route(t Target) string {
 	namespace, name := s.Name(s.Service(t))
-	return envoyxds.RouteName(namespace, name, Port)
+	return envoyname.RouteName(namespace, name, Port)
 }
 
 // Slots are the clusters of a target's two variations.

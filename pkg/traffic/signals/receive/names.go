@@ -5,7 +5,7 @@ package receive
 import (
 	"sync"
 
-	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 )
 
@@ -32,7 +32,7 @@ func (n *names) find(cluster []byte, has func(string) bool) (string, signals.Slo
 		return found.cluster, found.slot, has(found.cluster)
 	}
 	name := string(cluster)
-	s, ours := envoyxds.ParseSlot(name)
+	s, ours := envoyname.ParseSlot(name)
 	if !ours || s.Variation == "" || s.Forced || !has(name) {
 		return "", signals.Slot{}, false
 	}

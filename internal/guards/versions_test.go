@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package guard
+package guards
 
 import (
 	"strings"
@@ -37,45 +37,45 @@ func TestOfTwoVersionsOfAKindOneIsJudged(t *testing.T) {
 		{Group: "apps", Version: "v1", Resource: "deployments"}, {Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
 	}
 	tests := map[string]struct {
-		in     input
+		in     Input
 		want   []string // versions that are watched
 		others map[string]string
 	}{
 		"the registered version, though the tenant names another": {
-			in:   input{guards: tenant(v1, kind("apps/v1", "Deployment")), clusterGuards: platform(v2), registered: hpas},
+			in:   Input{Guards: tenant(v1, kind("apps/v1", "Deployment")), ClusterGuards: platform(v2), Registered: hpas},
 			want: []string{"apps/v1", "autoscaling/v2"}, others: map[string]string{"SpecGuard/tenant": "autoscaling/v2, which the installation registers"},
 		},
 		"the registered version, though the only guard names another": {
-			in:   input{guards: tenant(v1), registered: hpas},
+			in:   Input{Guards: tenant(v1), Registered: hpas},
 			want: []string{"autoscaling/v2"}, others: map[string]string{"SpecGuard/tenant": "autoscaling/v2, which the installation registers"},
 		},
 		"the registered version, though the platform names another": {
-			in:   input{clusterGuards: platform(v1), registered: hpas},
+			in:   Input{ClusterGuards: platform(v1), Registered: hpas},
 			want: []string{"autoscaling/v2"}, others: map[string]string{"ClusterSpecGuard/platform": "autoscaling/v2"},
 		},
 		"the registered version, though a guard names one that is not served": {
-			in:   input{guards: tenant(kind("autoscaling/v2beta2", kindName)), registered: hpas},
+			in:   Input{Guards: tenant(kind("autoscaling/v2beta2", kindName)), Registered: hpas},
 			want: []string{"autoscaling/v2"}, others: map[string]string{"SpecGuard/tenant": "not as autoscaling/v2beta2"},
 		},
 		"a kind that is not registered, as the platform's guard names it": {
-			in:   input{guards: tenant(v1), clusterGuards: platform(v2), registered: hpas[:1]},
+			in:   Input{Guards: tenant(v1), ClusterGuards: platform(v2), Registered: hpas[:1]},
 			want: []string{"autoscaling/v2"}, others: map[string]string{"SpecGuard/tenant": "autoscaling/v2, which another guard names"},
 		},
 		"a kind that is not registered, as the oldest guard names it": {
-			in:   input{guards: append(tenant(v1), younger)},
+			in:   Input{Guards: append(tenant(v1), younger)},
 			want: []string{"autoscaling/v1"}, others: map[string]string{"SpecGuard/another": "autoscaling/v1, which another guard names"},
 		},
 		"one version": {
-			in: input{guards: tenant(v2), clusterGuards: platform(v2), registered: hpas}, want: []string{"autoscaling/v2"},
+			in: Input{Guards: tenant(v2), ClusterGuards: platform(v2), Registered: hpas}, want: []string{"autoscaling/v2"},
 		},
 		"another kind of the group is registered": {
-			in:   input{guards: tenant(v1), registered: []schema.GroupVersionResource{{Group: "autoscaling", Version: "v2", Resource: "others"}}},
+			in:   Input{Guards: tenant(v1), Registered: []schema.GroupVersionResource{{Group: "autoscaling", Version: "v2", Resource: "others"}}},
 			want: []string{"autoscaling/v1"},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, err := build(tc.in, m, epoch)
+			s, err := Build(tc.in, m, epoch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,13 +94,13 @@ func TestOfTwoVersionsOfAKindOneIsJudged(t *testing.T) {
 				t.Errorf("told %v, problems %v", s.OtherVersions, s.Problems)
 			}
 			for ref, problems := range s.OtherVersions {
-				if text := problemText(problems); !strings.Contains(text, "spec.resources[0].apiVersion: ") || !strings.Contains(text, tc.others[ref.String()]) {
+				if text := FormatProblems(problems); !strings.Contains(text, "spec.resources[0].apiVersion: ") || !strings.Contains(text, tc.others[ref.String()]) {
 					t.Errorf("%s is told %q", ref, text)
 				}
 			}
 		})
 	}
-	if _, err := build(input{guards: tenant(v1), registered: hpas}, broken{}, epoch); err == nil {
+	if _, err := Build(Input{Guards: tenant(v1), Registered: hpas}, broken{}, epoch); err == nil {
 		t.Error("the version is decided although the API server did not answer")
 	}
 }

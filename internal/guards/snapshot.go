@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package guard
+package guards
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
@@ -30,6 +30,19 @@ type Problem struct {
 	// Path of the field, e.g. spec.resources[1].kind.
 	Path string
 	Err  error
+}
+
+// FormatProblems joins the texts of problems, each of which begins with the path of its field.
+func FormatProblems(problems []Problem) string {
+	texts := make([]string, 0, len(problems))
+	for _, p := range problems {
+		text := p.Err.Error()
+		if !strings.HasPrefix(text, p.Path) {
+			text = p.Path + ": " + text
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "; ")
 }
 
 // Snapshot is everything that the guards say at one moment; immutable.
@@ -64,35 +77,14 @@ type Snapshot struct {
 	kinds map[schema.GroupKind]judged
 }
 
-// input is what a snapshot is made of.
-type input struct {
-	guards        []v1alpha1.SpecGuard
-	clusterGuards []v1alpha1.ClusterSpecGuard
-	namespaces    []metav1.PartialObjectMetadata
-	excluded      []string
-	system        specguard.System
-	// registered are the resources of the installation; empty where they are not known.
-	registered []schema.GroupVersionResource
-}
-
-// namespacesByName lists the namespaces that exist.
-func (in *input) namespacesByName() map[string]Namespace {
-	named := make(map[string]Namespace, len(in.namespaces))
-	for i := range in.namespaces {
-		n := &in.namespaces[i]
-		named[n.Name] = Namespace{Labels: n.Labels, Terminating: n.DeletionTimestamp != nil}
-	}
-	return named
-}
-
 // refOf names a SpecGuard.
 func refOf(g *v1alpha1.SpecGuard) specguard.GuardRef {
 	return specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}
 }
 
-// build compiles all guards. It fails only when the API server could not say
+// Build compiles all guards. It fails only when the API server could not say
 // where a kind is served: what it did not answer must not look like an unknown kind.
-func build(in input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
+func Build(in Input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
 	s := &Snapshot{
 		Resources:  map[schema.GroupVersionKind]kube.Resource{},
 		Namespaces: in.namespacesByName(),
@@ -103,14 +95,14 @@ func build(in input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
 		OtherVersions: map[specguard.GuardRef][]Problem{},
 		kinds:         map[schema.GroupKind]judged{},
 	}
-	for i := range in.guards {
-		g := &in.guards[i]
+	for i := range in.Guards {
+		g := &in.Guards[i]
 		s.Refs[refOf(g)] = g.CreationTimestamp.Time
 	}
 	excess := specguard.FindExcessGuards(s.Refs)
 	var compiled []*specguard.Guard
-	for i := range in.guards {
-		g := &in.guards[i]
+	for i := range in.Guards {
+		g := &in.Guards[i]
 		ref := refOf(g)
 		if excess[ref] {
 			s.Problems[ref] = []Problem{{Path: "metadata.namespace", Err: errExcess}}
@@ -119,12 +111,12 @@ func build(in input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
 		}
 		compiled = append(compiled, s.compile(ref, v1alpha1.ClusterGuardSpec{GuardSpec: g.Spec}, g.CreationTimestamp.Time).WithUID(g.UID))
 	}
-	for i := range in.clusterGuards {
-		g := &in.clusterGuards[i]
+	for i := range in.ClusterGuards {
+		g := &in.ClusterGuards[i]
 		ref := specguard.GuardRef{Name: g.Name}
 		compiled = append(compiled, s.compile(ref, g.Spec, g.CreationTimestamp.Time).WithUID(g.UID))
 	}
-	s.Set = specguard.NewGuardSet(compiled, in.excluded, in.system)
+	s.Set = specguard.NewGuardSet(compiled, in.Excluded, in.System)
 	s.NextExpiry, _ = s.Set.NextExpiry(now)
 	return s, s.resolve(in, mapper)
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitops judges whether a GitOps tool leaves alone what Plumbline fills
-// in at run time: bundles, certificates, leases.
+// Package gitops judges whether a GitOps tool leaves alone the fields that Plumbline
+// fills in at run time: bundles, certificates, leases. The doctor reports that judgment.
+// [Marked] tells from labels whether such a tool applies an object; plans ask a person
+// before they change such an object.
 //
 // [Objects] are the objects of the chart that have such fields. Each tool says
 // in its own way what it ignores: argocd.go and flux.go decode that from what

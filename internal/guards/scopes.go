@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package guard
+package guards
 
 import (
 	"maps"
@@ -58,6 +58,15 @@ func (s *Snapshot) FindEpoch(key kube.Key) int64 {
 	return newest
 }
 
+// Follow numbers a snapshot after the one before, which is nil for the first, and returns
+// the scopes whose objects the assessor looks at again. was and is are the inputs of both;
+// expired says that a suspension has ended in between, which changes no guard.
+func (s *Snapshot) Follow(before *Snapshot, was, is Input, expired bool) Scopes {
+	rules := changedRules(before, s, was, is, expired)
+	s.noteChanges(before, rules)
+	return changedNamespaces(before, s, rules)
+}
+
 // noteChanges numbers a snapshot after the one before, and notes whose rules changed. Scopes
 // of namespaces that are gone are dropped, so that they do not pile up.
 func (s *Snapshot) noteChanges(before *Snapshot, changed Scopes) {
@@ -85,7 +94,7 @@ func (s *Snapshot) servesKind(kind schema.GroupKind) bool {
 
 // changedRules finds the scopes whose judgment may have changed. expired says that a
 // suspension has ended since the snapshot before, which changes no guard.
-func changedRules(before, after *Snapshot, was, is input, expired bool) Scopes {
+func changedRules(before, after *Snapshot, was, is Input, expired bool) Scopes {
 	changed := Scopes{}
 	if before == nil {
 		changed.add("", schema.GroupKind{})
@@ -157,15 +166,34 @@ type guardVersion struct {
 	generation int64
 }
 
-func (in input) indexSpecs() map[specguard.GuardRef]versioned {
-	specs := make(map[specguard.GuardRef]versioned, len(in.guards)+len(in.clusterGuards))
-	for i := range in.guards {
-		g := &in.guards[i]
+func (in Input) indexSpecs() map[specguard.GuardRef]versioned {
+	specs := make(map[specguard.GuardRef]versioned, len(in.Guards)+len(in.ClusterGuards))
+	for i := range in.Guards {
+		g := &in.Guards[i]
 		specs[refOf(g)] = versioned{&g.Spec, guardVersion{string(g.UID), g.Generation}}
 	}
-	for i := range in.clusterGuards {
-		g := &in.clusterGuards[i]
+	for i := range in.ClusterGuards {
+		g := &in.ClusterGuards[i]
 		specs[specguard.GuardRef{Name: g.Name}] = versioned{&g.Spec.GuardSpec, guardVersion{string(g.UID), g.Generation}}
 	}
 	return specs
+}
+
+// ConcernsNamespaces tells whether an input has other namespaces than a snapshot, or
+// lacks a guard of a namespace that is being deleted: the assessor must not go on to
+// write there. A tenant can do neither over and over.
+func ConcernsNamespaces(s *Snapshot, in *Input) bool {
+	if s == nil || !equality.Semantic.DeepEqual(s.Namespaces, in.namespacesByName()) {
+		return true
+	}
+	exist := make(map[specguard.GuardRef]bool, len(in.Guards))
+	for i := range in.Guards {
+		exist[refOf(&in.Guards[i])] = true
+	}
+	for ref := range s.Refs {
+		if s.Namespaces[ref.Namespace].Terminating && !exist[ref] {
+			return true
+		}
+	}
+	return false
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package guard
+package guards
 
 import (
 	"slices"
@@ -22,62 +22,62 @@ func TestAGuardThatChangesConcernsTheObjectsOfItsScopeAlone(t *testing.T) {
 	namespaceOf := func(name string, labels map[string]string) metav1.PartialObjectMetadata {
 		return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	}
-	base := func() input {
+	base := func() Input {
 		shop := specGuard("g", kind("apps/v1", "Deployment"))
 		cluster := v1alpha1.ClusterSpecGuard{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c", Generation: 1}}
 		cluster.Spec.Resources = []v1alpha1.GuardedResource{kind("v1", "Pod")}
-		return input{
-			guards: []v1alpha1.SpecGuard{shop}, clusterGuards: []v1alpha1.ClusterSpecGuard{cluster},
-			namespaces: []metav1.PartialObjectMetadata{namespaceOf("shop", nil), namespaceOf("bank", nil)},
+		return Input{
+			Guards: []v1alpha1.SpecGuard{shop}, ClusterGuards: []v1alpha1.ClusterSpecGuard{cluster},
+			Namespaces: []metav1.PartialObjectMetadata{namespaceOf("shop", nil), namespaceOf("bank", nil)},
 		}
 	}
 	inShop := func(gvk schema.GroupVersionKind) kube.Key { return kube.Key{GroupVersionKind: gvk, Namespace: "shop"} }
 	inBank := func(gvk schema.GroupVersionKind) kube.Key { return kube.Key{GroupVersionKind: gvk, Namespace: "bank"} }
 	everything := []kube.Key{inShop(deployments), inShop(pods), inBank(deployments), inBank(pods)}
 	for name, tc := range map[string]struct {
-		change func(*input)
+		change func(*Input)
 		// looked at, and among these judged by other rules.
 		looked, judged []kube.Key
 		expired        bool
 	}{
-		"nothing": {change: func(*input) {}},
+		"nothing": {change: func(*Input) {}},
 		"an edit of a SpecGuard": {
-			change: func(in *input) { in.guards[0].Generation++ },
+			change: func(in *Input) { in.Guards[0].Generation++ },
 			looked: everything[:1], judged: everything[:1],
 		},
 		"a SpecGuard of another kind beside it": {
-			change: func(in *input) {
+			change: func(in *Input) {
 				g := specGuard("h", kind("v1", "Pod"))
 				g.Namespace = "bank"
-				in.guards = append(in.guards, g)
+				in.Guards = append(in.Guards, g)
 			},
 			looked: everything[3:], judged: everything[3:],
 		},
 		"a SpecGuard that is made anew under its name": {
-			change: func(in *input) { in.guards[0].UID = "other" },
+			change: func(in *Input) { in.Guards[0].UID = "other" },
 			looked: everything[:1], judged: everything[:1],
 		},
 		"a SpecGuard that is removed": {
-			change: func(in *input) { in.guards = nil },
+			change: func(in *Input) { in.Guards = nil },
 			looked: []kube.Key{inShop(deployments), inBank(deployments)}, judged: []kube.Key{inShop(deployments), inBank(deployments)},
 		},
 		"an edit of a ClusterSpecGuard": {
-			change: func(in *input) { in.clusterGuards[0].Generation++ },
+			change: func(in *Input) { in.ClusterGuards[0].Generation++ },
 			looked: []kube.Key{inShop(pods), inBank(pods)}, judged: []kube.Key{inShop(pods), inBank(pods)},
 		},
 		"a label of a namespace": {
-			change: func(in *input) { in.namespaces[1].Labels = map[string]string{"tier": "gold"} },
+			change: func(in *Input) { in.Namespaces[1].Labels = map[string]string{"tier": "gold"} },
 			looked: everything[2:],
 		},
 		"a suspension that ends": {
-			change:  func(*input) {},
+			change:  func(*Input) {},
 			expired: true,
 			looked:  everything[:1], judged: everything[:1],
 		},
 		"a guard over a kind that is not served is told, and judges no object": {
-			change: func(in *input) {
+			change: func(in *Input) {
 				g := specGuard("h", kind("nobody.example.com/v1", "Nothing"))
-				in.guards = append(in.guards, g)
+				in.Guards = append(in.Guards, g)
 			},
 			looked: []kube.Key{inShop(schema.FromAPIVersionAndKind("nobody.example.com/v1", "Nothing"))},
 		},
@@ -87,19 +87,19 @@ func TestAGuardThatChangesConcernsTheObjectsOfItsScopeAlone(t *testing.T) {
 			m.Add(pods, meta.RESTScopeNamespace)
 			was := base()
 			if tc.expired {
-				was.guards[0].Spec.Suspend = &v1alpha1.Suspension{Reason: "maintenance", EndTime: metav1.NewTime(epoch)}
+				was.Guards[0].Spec.Suspend = &v1alpha1.Suspension{Reason: "maintenance", EndTime: metav1.NewTime(epoch)}
 			}
-			before, err := build(was, m, epoch)
+			before, err := Build(was, m, epoch)
 			if err != nil {
 				t.Fatal(err)
 			}
-			before.noteChanges(nil, changedRules(nil, before, input{}, was, false))
+			before.noteChanges(nil, changedRules(nil, before, Input{}, was, false))
 			is := base()
 			if tc.expired {
 				is = was
 			}
 			tc.change(&is)
-			after, err := build(is, m, epoch)
+			after, err := Build(is, m, epoch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,19 +120,19 @@ func TestAGuardThatChangesConcernsTheObjectsOfItsScopeAlone(t *testing.T) {
 
 // A tenant at the bound of guards decides by each guard which others are in force.
 func TestAGuardOfACrowdedNamespaceConcernsAllKindsOfTheNamespace(t *testing.T) {
-	var was input
+	var was Input
 	for i := range specguard.MaxNamespaceGuards + 1 {
 		g := specGuard(string(rune('a'+i/26))+string(rune('a'+i%26)), kind("apps/v1", "Deployment"))
-		was.guards = append(was.guards, g)
+		was.Guards = append(was.Guards, g)
 	}
-	was.namespaces = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}
+	was.Namespaces = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}
 	is := was
-	is.guards = was.guards[1:]
-	before, err := build(was, mapper(), epoch)
+	is.Guards = was.Guards[1:]
+	before, err := Build(was, mapper(), epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := build(is, mapper(), epoch)
+	after, err := Build(is, mapper(), epoch)
 	if err != nil {
 		t.Fatal(err)
 	}

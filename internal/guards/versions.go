@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package guard
+package guards
 
 import (
 	"cmp"
@@ -36,14 +36,14 @@ type named struct {
 
 // byPrecedence are the guards in the order in which they choose the version of a kind
 // that the installation does not register: ClusterSpecGuards first, then the oldest.
-func (in *input) byPrecedence() []named {
-	guards := make([]named, 0, len(in.guards)+len(in.clusterGuards))
-	for i := range in.guards {
-		g := &in.guards[i]
+func (in *Input) byPrecedence() []named {
+	guards := make([]named, 0, len(in.Guards)+len(in.ClusterGuards))
+	for i := range in.Guards {
+		g := &in.Guards[i]
 		guards = append(guards, named{refOf(g), g.CreationTimestamp.Time, g.Spec.Resources})
 	}
-	for i := range in.clusterGuards {
-		g := &in.clusterGuards[i]
+	for i := range in.ClusterGuards {
+		g := &in.ClusterGuards[i]
 		guards = append(guards, named{specguard.GuardRef{Name: g.Name}, g.CreationTimestamp.Time, g.Spec.Resources})
 	}
 	slices.SortStableFunc(guards, func(a, b named) int {
@@ -60,11 +60,11 @@ func (in *input) byPrecedence() []named {
 
 // resolve finds where the kinds of the guards are served, and in which version each is
 // judged.
-func (s *Snapshot) resolve(in input, mapper meta.RESTMapper) error {
+func (s *Snapshot) resolve(in Input, mapper meta.RESTMapper) error {
 	var failed []error
 	for _, g := range in.byPrecedence() {
 		if len(s.Problems[g.ref]) == 0 { // else inert as a whole
-			failed = append(failed, s.resolveGuard(g, in.registered, mapper))
+			failed = append(failed, s.resolveGuard(g, in.Registered, mapper))
 		}
 	}
 	return errors.Join(failed...)

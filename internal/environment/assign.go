@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -41,6 +42,21 @@ type Overlap struct {
 
 // Of returns the Environment that a namespace belongs to, nil when none does.
 func (a Assignment) Of(namespace string) *v1alpha1.Environment { return a.owner[namespace] }
+
+// Equals tells whether both give each namespace to an Environment of the same name and
+// spec.
+func (a Assignment) Equals(b Assignment) bool {
+	if len(a.owner) != len(b.owner) {
+		return false
+	}
+	for namespace, e := range a.owner {
+		f := b.owner[namespace]
+		if f == nil || e.Name != f.Name || !equality.Semantic.DeepEqual(e.Spec, f.Spec) {
+			return false
+		}
+	}
+	return true
+}
 
 // Assign gives every namespace to the most critical Environment that picks it;
 // of equally critical ones to the older, then to the first by name. namespaces

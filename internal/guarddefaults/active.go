@@ -19,7 +19,7 @@ import (
 // Active are the GuardDefaults that count at one moment; immutable. A nil Active
 // says nothing about anything.
 type Active struct {
-	// Epoch grows with every change; it is 0 when nobody keeps it, see [Read].
+	// Epoch grows with every change; it is 0 in what [NewActive] and [Read] return.
 	Epoch int64
 
 	installWide  *v1alpha1.GuardDefaults
@@ -131,8 +131,9 @@ func (f *Active) Threshold(environment string, fallback resync.Percent) resync.P
 	return fallback
 }
 
-// same tells whether two say the same.
-func (f *Active) same(g *Active) bool {
+// MatchesSpecs tells whether the same GuardDefaults, with the same specs, are in force in
+// both; neither is nil.
+func (f *Active) MatchesSpecs(g *Active) bool {
 	return sameDefaults(f.installWide, g.installWide) && maps.EqualFunc(f.environments, g.environments, sameDefaults)
 }
 
