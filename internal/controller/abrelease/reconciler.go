@@ -81,6 +81,8 @@ type Reconciler struct {
 	Sequences Sequences
 	// Revisions is nil where the installation carries out no rollouts.
 	Revisions Revisions
+	// Installation says which gates there are.
+	Installation rollout.Installation
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
 	Log       logr.Logger

@@ -137,16 +137,14 @@ type Question struct {
 	Point
 }
 
-// Due lists the questions about points. A gate that is told is asked until it has passed.
-func Due(set Set, states []State, points []Point) []Question {
+// Due lists the questions about a point. A gate that is told is asked until it has passed.
+func Due(set Set, states []State, p Point) []Question {
 	var due []Question
-	for _, p := range points {
-		for _, k := range set.At(p) {
-			if before := find(states, k); p.Event == AfterRollback && before.Point == p && before.Result == Pass {
-				continue
-			}
-			due = append(due, Question{k, p})
+	for _, k := range set.At(p) {
+		if before := find(states, k); p.Event == AfterRollback && before.Point == p && before.Result == Pass {
+			continue
 		}
+		due = append(due, Question{k, p})
 	}
 	return due
 }

@@ -80,15 +80,16 @@ func Settle(set Set, states []State, answers []Answer, run int64) []State {
 	return next
 }
 
-// Step is the state of a gate after an answer. An answer that is not later than the state changes
-// nothing, so that the same answer twice counts once.
+// Step is the state of a gate after an answer. An answer that is earlier than the state changes nothing,
+// and neither does one of the same time about the same point: the same answer twice counts once.
 func Step(set Set, before State, a Answer) State {
 	at := a.Time.Truncate(time.Second)
-	if before.Key == a.Key && !at.After(before.Time) {
+	isKnown := before.Key == a.Key
+	if isKnown && (at.Before(before.Time) || at.Equal(before.Time) && before.Point == a.Point) {
 		return before
 	}
 	next := State{Key: a.Key, Point: a.Point, Time: at}
-	if before.Key == a.Key && before.Point == a.Point {
+	if isKnown && before.Point == a.Point {
 		next.Failures = before.Failures
 	}
 	if q := set.query(a.Key); q != nil {

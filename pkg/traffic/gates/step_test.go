@@ -238,21 +238,20 @@ func TestDue(t *testing.T) {
 	}
 	tests := map[string]struct {
 		states []gates.State
-		points []gates.Point
+		point  gates.Point
 		want   []string
 	}{
-		"no point":                        {},
-		"a stage that is measured":        {points: []gates.Point{during}, want: []string{"query errors", "webhook smoke"}},
-		"gates that have passed":          {states: gates.Settle(set, nil, []gates.Answer{number(0, 0), says(0, gates.Pass, "")}, 1), points: []gates.Point{during}, want: []string{"query errors", "webhook smoke"}},
-		"a rollback that was not told":    {points: []gates.Point{told}, want: []string{"webhook chat"}},
-		"a rollback that was told":        {states: answer(gates.Pass), points: []gates.Point{told}},
-		"a rollback that was not heard":   {states: answer(gates.Wait), points: []gates.Point{told}, want: []string{"webhook chat"}},
-		"a stage and what comes after it": {points: []gates.Point{during, {Run: 1, Event: gates.BeforePromotion}}, want: []string{"query errors", "webhook smoke"}},
+		"a point without gates":         {point: gates.Point{Run: 1, Event: gates.BeforePromotion}},
+		"a stage that is measured":      {point: during, want: []string{"query errors", "webhook smoke"}},
+		"gates that have passed":        {states: gates.Settle(set, nil, []gates.Answer{number(0, 0), says(0, gates.Pass, "")}, 1), point: during, want: []string{"query errors", "webhook smoke"}},
+		"a rollback that was not told":  {point: told, want: []string{"webhook chat"}},
+		"a rollback that was told":      {states: answer(gates.Pass), point: told},
+		"a rollback that was not heard": {states: answer(gates.Wait), point: told, want: []string{"webhook chat"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, q := range gates.Due(set, tc.states, tc.points) {
+			for _, q := range gates.Due(set, tc.states, tc.point) {
 				got = append(got, q.Key.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

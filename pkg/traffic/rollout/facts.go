@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/gates"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
 )
 
@@ -93,7 +94,11 @@ type Facts struct {
 	Arms     map[string]Arm
 	Standing Standing
 	Health   Health
-	Now      time.Time
+	// Webhooks are the gates of the spec; the queries are those that the run began with.
+	Webhooks []gates.Webhook
+	// Answers are what gates have said since.
+	Answers []gates.Answer
+	Now     time.Time
 }
 
 // Decision is what follows from them.
