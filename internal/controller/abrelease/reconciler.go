@@ -83,9 +83,9 @@ type Reconciler struct {
 	Revisions Revisions
 	// Installation says which gates there are.
 	Installation rollout.Installation
-	Recorder  events.EventRecorder
-	Clock     clock.PassiveClock
-	Log       logr.Logger
+	Recorder     events.EventRecorder
+	Clock        clock.PassiveClock
+	Log          logr.Logger
 	// Times are those of production unless they are set.
 	Times Times
 

@@ -65,7 +65,7 @@ func Settle(set Set, states []State, answers []Answer, run int64) []State {
 	}
 	for i := range answers {
 		a := &answers[i]
-		if a.Point.Run != run || !set.has(a.Key) || !slices.Contains(set.At(a.Point), a.Key) {
+		if a.Run != run || !set.has(a.Key) || !slices.Contains(set.At(a.Point), a.Key) {
 			continue
 		}
 		at := slices.IndexFunc(next, func(s State) bool { return s.Key == a.Key })

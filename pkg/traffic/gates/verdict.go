@@ -50,7 +50,7 @@ const maxVerdict = maxMessage + 128
 
 // describe says what a gate says, for people.
 func (s *State) describe() string {
-	text := s.Key.String()
+	text := s.String()
 	switch s.Kind {
 	case KindQuery:
 		text += ": " + s.Value
