@@ -81,6 +81,8 @@ type Reconciler struct {
 	Sequences Sequences
 	// Revisions is nil where the installation carries out no rollouts.
 	Revisions Revisions
+	// Gates asks; nil where the installation has none.
+	Gates Gates
 	// Installation says which gates there are.
 	Installation rollout.Installation
 	Recorder     events.EventRecorder
@@ -112,6 +114,8 @@ type subject struct {
 	rollout *rollout.Decision
 	// analysis is nil while no run is on.
 	analysis *analysis
+	// gatesAgain is how soon gates make another look; 0 if they do not.
+	gatesAgain time.Duration
 	// seen is nil when nobody was asked, or nobody knew.
 	seen *traffic.Observation
 	// degraded is what the status tells as Degraded.
@@ -126,9 +130,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, fmt.Errorf("reading release %s: %w", request, err)
 		}
 		r.written.forget(request.NamespacedName)
+		r.forgetGates(request.NamespacedName)
 		return reconcile.Result{}, errors.Join(s.router.Remove(ctx), r.Sequences.Settle(ctx, request.NamespacedName))
 	}
-	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.roll, r.raise, r.write} {
+	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.roll, r.askGates, r.raise, r.write} {
 		if err := step(ctx, s); err != nil {
 			return later(err)
 		}
@@ -271,6 +276,9 @@ func (s *subject) again() time.Duration {
 		wait = unacknowledgedAgain
 	default:
 		wait = s.times.Acknowledged
+	}
+	if s.gatesAgain > 0 {
+		wait = min(wait, s.gatesAgain)
 	}
 	for _, at := range []time.Time{s.decision.Again, s.rolloutAgain()} {
 		if !at.IsZero() {

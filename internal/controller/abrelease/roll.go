@@ -51,6 +51,7 @@ func (r *Reconciler) roll(ctx context.Context, s *subject) error {
 	}
 	facts := r.rolloutFacts(ctx, s)
 	facts.Health = r.analyze(ctx, s, facts.Before, facts.Standing)
+	facts.Answers = r.gateAnswers(s)
 	decision := rollout.Decide(facts)
 	s.rollout = &decision
 	now := s.decision.After.Terms()
