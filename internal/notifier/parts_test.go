@@ -149,7 +149,7 @@ func TestOptions(t *testing.T) {
 				}
 				return
 			}
-			got, err := o.Egress()
+			got, err := o.Rules()
 			if err != nil || len(errs) > 0 {
 				t.Fatal(err, errs)
 			}

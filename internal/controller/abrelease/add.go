@@ -86,7 +86,7 @@ func (s *Setup) posts(mgr ctrl.Manager) gatekeeper.Posts {
 	if len(s.Installation.GateSecrets) == 0 {
 		return nil
 	}
-	return deliver.NewAsker(secrets.Reader{Live: mgr.GetAPIReader(), Namespace: s.Namespace}.Resolve, s.Egress, nil)
+	return deliver.NewAsker(secrets.Reader{Live: mgr.GetAPIReader(), Namespace: s.Namespace, Only: s.Installation.GateSecrets}.Resolve, s.Egress, nil)
 }
 
 // installed waits for the kind; false when ctx ends before.
