@@ -46,7 +46,8 @@ type Posts interface {
 
 // Keeper asks gates. It is safe for concurrent use.
 type Keeper struct {
-	ctx     context.Context //nolint:containedctx // the time of leading, which ends what is under way
+	// ctx is the time of leading, whose end ends what is under way.
+	ctx     context.Context
 	queries Queries
 	posts   Posts
 	clock   clock.PassiveClock

@@ -37,7 +37,7 @@ func (g *Gates) AddFlags(fs *flag.FlagSet) {
 }
 
 func (g *Gates) validate() field.ErrorList {
-	errs := g.Egress.Validate()
+	errs := g.Validate()
 	errs = append(errs, validateFile("prometheus-ca-file", g.PrometheusCAFile)...)
 	errs = append(errs, validateFile("prometheus-token-file", g.PrometheusTokenFile)...)
 	if g.PrometheusURL == "" {
