@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
-// gateSetup is what the installation offers to gates of rollouts.
+// gateSetup has the gates that the installation offers to rollouts.
 type gateSetup struct {
 	installation rollout.Installation
 	// queries is nil without a Prometheus.

@@ -46,7 +46,7 @@ type Posts interface {
 
 // Keeper asks gates. It is safe for concurrent use.
 type Keeper struct {
-	// ctx is the time of leading, whose end ends what is under way.
+	// ctx is the time of leading, whose end ends all requests.
 	ctx     context.Context
 	queries Queries
 	posts   Posts
@@ -57,7 +57,7 @@ type Keeper struct {
 	releases map[types.NamespacedName]*release
 }
 
-// release is what is remembered of one.
+// release is the memory of one release.
 type release struct {
 	uid     string
 	asked   map[gates.Question]time.Time
@@ -71,7 +71,7 @@ func New(ctx context.Context, queries Queries, posts Posts, clock clock.PassiveC
 	return &Keeper{ctx: ctx, queries: queries, posts: posts, clock: clock, log: log, releases: map[types.NamespacedName]*release{}}
 }
 
-// Visit is what a look at a release asks for.
+// Visit has the questions of one look at a release.
 type Visit struct {
 	Subject gates.Subject
 	Set     gates.Set
@@ -100,7 +100,7 @@ func (k *Keeper) Answers(name types.NamespacedName, uid string) []gates.Answer {
 	return answers
 }
 
-// Forget drops what is remembered of a release.
+// Forget drops the memory of a release.
 func (k *Keeper) Forget(name types.NamespacedName) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -164,7 +164,7 @@ func (k *Keeper) answer(r *release, v Visit, q gates.Question) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(r.busy, q.Key)
-	if k.ctx.Err() == nil { // what ended with the leading is no answer
+	if k.ctx.Err() == nil { // a request that ended with the leading is no answer
 		r.answers[q.Key] = a
 	}
 }

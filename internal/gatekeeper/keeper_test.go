@@ -31,7 +31,7 @@ var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 const patience = 30 * time.Second
 
-// world has what is asked answer as a test wants, and counts.
+// world answers as a test wants, and notes the questions.
 type world struct {
 	*Keeper
 	clock *clocktesting.FakePassiveClock

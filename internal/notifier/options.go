@@ -6,5 +6,5 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/options"
 )
 
-// Options are the flags of whoever tells people.
+// Options are the flags of a process that tells people.
 type Options = options.Egress

@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/notify/deliver"
 )
 
-// Egress are the flags of whoever sends requests to addresses that people name. They belong to the
-// installation: who writes a policy or a release cannot widen them.
+// Egress are the flags of a process that sends requests to addresses of people. The flags belong to the
+// installation: no policy and no release can widen them.
 type Egress struct {
 	// AllowedNetworks are networks that are not public and may be told all the same,
 	// as CIDR, separated by commas.

@@ -32,7 +32,7 @@ func (g *Gates) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&g.PrometheusURL, "prometheus-url", "", "address of the Prometheus that queries of rollouts are asked of; empty: rollouts have no queries")
 	fs.StringVar(&g.PrometheusCAFile, "prometheus-ca-file", "", "file of the authorities that Prometheus is known by; read at every query; empty means those of the system")
 	fs.StringVar(&g.PrometheusTokenFile, "prometheus-token-file", "", "file with the token that Prometheus is shown; read at every query; empty for none")
-	fs.BoolVar(&g.InlineQueries, "inline-queries", false, "permit queries in the strategy of a release; who may write releases can then read what Prometheus has")
+	fs.BoolVar(&g.InlineQueries, "inline-queries", false, "permit queries in the strategy of a release; each writer of releases can then read the metrics of Prometheus")
 	fs.StringVar(&g.Secrets, "gate-secrets", "", "Secrets in --namespace that webhooks of rollouts may name, comma separated; empty: rollouts have no webhooks")
 }
 

@@ -23,7 +23,7 @@ func TestGatesGetWhatIsConfiguredAlone(t *testing.T) {
 	plainArgs := convert[appsv1.Deployment](t, find(t, template(t, delivering()...), "Deployment", "plumbline-xds")).Spec.Template.Spec.Containers[0].Args
 	tests := map[string]struct {
 		values []string
-		// args are the flags, rights the lines, ports what the policy opens, and volumes the names, that are added.
+		// args are the flags, rights the lines, ports those of the policy, and volumes the names, that are added.
 		args, rights, volumes []string
 		ports                 []int
 	}{

@@ -20,7 +20,7 @@ type Gates interface {
 	Answers(release types.NamespacedName, uid string) []gates.Answer
 	// Ask does not wait. It returns how soon the release is to be looked at again; 0 if nothing is asked.
 	Ask(visit gatekeeper.Visit) time.Duration
-	// Forget drops what is remembered of a release that is gone.
+	// Forget drops the memory of a release that is gone.
 	Forget(release types.NamespacedName)
 }
 
@@ -45,7 +45,7 @@ func (r *Reconciler) askGates(_ context.Context, s *subject) error {
 	return nil
 }
 
-// forgetGates drops what is remembered of a release that is gone.
+// forgetGates drops the memory of a release that is gone.
 func (r *Reconciler) forgetGates(release types.NamespacedName) {
 	if r.Gates != nil {
 		r.Gates.Forget(release)

@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
-// oracle answers at once what a test wants; a gate that it does not know is silent.
+// oracle gives the answers of a test at once; a gate without an answer is silent.
 type oracle struct {
 	*world
 	says      map[string]gates.Answer

@@ -47,7 +47,7 @@ type Client struct {
 	now    func() time.Time
 }
 
-// New returns a client. The error says what of the configuration cannot work. Files are read at each
+// New returns a client. The error names the part of the configuration that cannot work. Files are read at each
 // query, so that new contents need no restart.
 func New(config Config, now func() time.Time) (*Client, error) {
 	target, err := ParseURL(config.URL)
@@ -69,8 +69,8 @@ func ParseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// ErrUnreachable says that Prometheus gives no answer. What the network says is wrapped beside it, and is
-// for the log: it names addresses of the installation.
+// ErrUnreachable says that Prometheus gives no answer. The error of the network is wrapped beside it, for
+// the log alone: that error names addresses of the installation.
 var ErrUnreachable = errors.New("no answer of Prometheus")
 
 // Query returns the one number that a query has now, within [Timeout]. An error is no data: it is a

@@ -35,7 +35,7 @@ func vector(values ...string) string {
 	return `{"status":"success","data":{"resultType":"vector","result":[` + strings.Join(samples, ",") + `]}}`
 }
 
-// serve answers queries; what hangs ends with the test.
+// serve answers queries; a request that hangs ends with the test.
 func serve(t *testing.T, answer http.HandlerFunc) (*httptest.Server, Config) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(answer)

@@ -19,7 +19,7 @@ func NewAsker(secrets Secrets, egress Egress, roots *x509.CertPool) *Asker {
 	return &Asker{poster{secrets: secrets, egress: egress, client: newClient(egress, trustOf(roots))}}
 }
 
-// Reply is what a receiver answers, whatever its status.
+// Reply is the answer of a receiver, with any status.
 type Reply struct {
 	Status int
 	Body   []byte

@@ -23,7 +23,7 @@ const (
 	maxResponseBody   = 4 << 10
 )
 
-// poster makes requests to addresses that Secrets hold, within what egress permits.
+// poster makes requests to addresses that Secrets hold and egress permits.
 type poster struct {
 	secrets Secrets
 	egress  Egress

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gates decides what queries and webhooks say about a run of a release.
+// Package gates judges a run of a release by queries and webhooks.
 //
 //	definitions, State until now, Answer ──Step──▶ State
 //	definitions, State of all gates ──Judge──▶ Verdict at a point of the run
@@ -10,6 +10,6 @@
 // webhook of the event AfterRollback is told.
 //
 // Gates veto. A run goes past a point when each gate of the point passes, and all else that the run needs
-// is there as well. What is not an answer never passes and never fails: no data, an error, and an answer
-// of another form wait. Package rollout applies verdicts; adapters ask.
+// is there as well. No data, an error, and an answer of another form wait: they never pass and never
+// fail. Package rollout applies verdicts; adapters ask.
 package gates

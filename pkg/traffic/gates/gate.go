@@ -18,7 +18,7 @@ const (
 	KindWebhook Kind = "Webhook"
 )
 
-// Event is what a gate is asked about.
+// Event is an event of a run that gates are asked about.
 type Event string
 
 // The events.

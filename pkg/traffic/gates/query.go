@@ -34,7 +34,7 @@ type Query struct {
 // Key of the query.
 func (q Query) Key() Key { return Key{KindQuery, q.Name} }
 
-// Names are what placeholders stand for.
+// Names are the values of placeholders.
 type Names struct {
 	Namespace, Service, Release string
 	// Canary is the variation on its way, and Stable the active variation.

@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// Result is what a gate says.
+// Result is the opinion of a gate.
 type Result string
 
 // The results. All but Pass and Fail hold.
@@ -26,23 +26,23 @@ const (
 // maxMessage of a gate, in bytes.
 const maxMessage = 256
 
-// Answer is what came of one question.
+// Answer is the answer to one question.
 type Answer struct {
 	Question
 	// Time is when the answer came.
 	Time time.Time
 	// Value is the number that a query has; nil if there is none, and Message says why.
 	Value *float64
-	// Result is what a webhook says.
+	// Result of a webhook.
 	Result Result
 	// Message is for people.
 	Message string
 }
 
-// State is what is known of one gate.
+// State is the last answer of one gate.
 type State struct {
 	Key
-	// Point is what the gate was asked about last.
+	// Point of the last question.
 	Point  Point
 	Result Result
 	// Value of a query, for people; empty without one.
@@ -134,7 +134,7 @@ func (q *Query) bounds() string {
 	return "is from " + q.Minimum + " to " + q.Maximum
 }
 
-// believe takes what a webhook says; what is no result waits.
+// believe takes the result of a webhook; an unknown result waits.
 func (s *State) believe(a *Answer) {
 	s.Failures, s.Message = 0, a.Message
 	switch a.Result {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Verdict is what all gates of a point say together.
+// Verdict is the verdict of all gates of a point together.
 type Verdict struct {
 	// Result is Pass, Wait or Fail.
 	Result Result
@@ -31,7 +31,7 @@ func Judge(set Set, states []State, p Point, now time.Time, freshFor time.Durati
 		case s.Result == Pass:
 		case s.Result == NoData:
 			verdict.wait("%s has no data: %s", k, s.Message)
-		default: // Wait, and what is not known
+		default: // Wait, and each unknown result
 			verdict.wait("%s", s.describe())
 		}
 	}
@@ -48,7 +48,7 @@ func (v *Verdict) wait(format string, args ...any) {
 // maxVerdict of a message that names a gate, in bytes.
 const maxVerdict = maxMessage + 128
 
-// describe says what a gate says, for people.
+// describe renders the state of a gate for people.
 func (s *State) describe() string {
 	text := s.String()
 	switch s.Kind {

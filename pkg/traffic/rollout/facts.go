@@ -96,7 +96,7 @@ type Facts struct {
 	Health   Health
 	// Webhooks are the gates of the spec; the queries are those that the run began with.
 	Webhooks []gates.Webhook
-	// Answers are what gates have said since.
+	// Answers are the last answers of gates.
 	Answers []gates.Answer
 	Now     time.Time
 }

@@ -44,7 +44,7 @@ func (r *Run) gatesAt(p gates.Point, webhooks []gates.Webhook) gates.Set {
 	return set
 }
 
-// settleGates has the gates of the run follow what was answered.
+// settleGates has the gates of the run follow the answers.
 func (m *machine) settleGates() {
 	run := m.next.Run
 	if run == nil {
@@ -54,12 +54,12 @@ func (m *machine) settleGates() {
 	m.next.Gates = gates.Settle(gates.Set{Queries: run.Strategy.Queries, Webhooks: m.Webhooks}, m.next.Gates, m.Answers, run.Number)
 }
 
-// judgeGates returns what the gates of an event say.
+// judgeGates returns the verdict of the gates of an event.
 func (m *machine) judgeGates(event gates.Event, stage int) gates.Verdict {
 	return m.judgePoint(m.next.Run.point(event, stage))
 }
 
-// judgeAhead returns what the gates say before the stage of an index, or before the promotion.
+// judgeAhead returns the verdict of the gates before the stage of an index, or before the promotion.
 func (m *machine) judgeAhead(to int) gates.Verdict { return m.judgePoint(m.next.Run.pointAhead(to)) }
 
 func (m *machine) judgePoint(p gates.Point) gates.Verdict {
@@ -83,7 +83,7 @@ func (m *machine) endByGate(v gates.Verdict) bool {
 	return true
 }
 
-// Questions lists what gates are to be asked now.
+// Questions lists the questions that the run has for gates now.
 func (s State) Questions(webhooks []gates.Webhook, now time.Time) []gates.Question {
 	var due []gates.Question
 	for _, p := range s.points(now) {

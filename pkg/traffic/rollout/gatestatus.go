@@ -63,7 +63,7 @@ func WebhooksOf(r *v1alpha1.ABRelease) []gates.Webhook {
 	return out
 }
 
-// SubjectOf is what gates are told about the run of a release.
+// SubjectOf describes the run of a release to gates.
 func SubjectOf(r *v1alpha1.ABRelease, s State) gates.Subject {
 	run := s.Run
 	return gates.Subject{

@@ -15,7 +15,7 @@ import (
 )
 
 // PlanOf reads what a release asks for. named is the strategy that the release names; nil if the
-// strategy is not there. The error says what cannot be carried out, by the field and with the remedy.
+// strategy is not there. The error names the field that cannot be carried out, and the remedy.
 func PlanOf(r *v1alpha1.ABRelease, named *v1alpha1.RolloutStrategySpec, has Installation) (*Plan, error) {
 	in := r.Spec.Rollout
 	spec := in.Strategy

@@ -64,7 +64,7 @@ func drawControl(t *rapid.T, run int64) *rollout.Control {
 	}
 }
 
-// drawGates has some webhooks, and what each gate says that is asked; some answers come twice, or not.
+// drawGates has some webhooks, and an answer to most questions; some answers come twice.
 func (l *life) drawGates(f *rollout.Facts) {
 	for _, event := range []gates.Event{gates.BeforeStart, gates.BeforeStage, gates.DuringStage, gates.BeforePromotion, gates.AfterRollback} {
 		if rapid.IntRange(0, 2).Draw(l.T, string(event)) == 0 {
@@ -121,8 +121,8 @@ func (l *life) draw() rollout.Facts {
 	return f
 }
 
-// naiveVerdict is what the gates of an event said, by a twin of package gates that knows no states of a
-// run: it looks at what the decision kept.
+// naiveVerdict is the verdict of the gates of an event, by a naive twin of package gates: the twin looks
+// at the states that the decision kept.
 func naiveVerdict(f rollout.Facts, after rollout.State, run *rollout.Run, event gates.Event, stage int) gates.Result {
 	restarts := 0
 	for _, s := range run.Stages {
@@ -158,7 +158,7 @@ func naiveVerdict(f rollout.Facts, after rollout.State, run *rollout.Run, event 
 	return result
 }
 
-// checkGates demands what gates promise: a run goes past no point whose gates do not pass, a failure during
+// checkGates demands the promises of gates: a run goes past no point whose gates do not pass, a failure during
 // a stage ends the run or holds it, and missing data ends none.
 func (l *life) checkGates(f rollout.Facts, d rollout.Decision) {
 	before, after := l.state, d.After

@@ -39,7 +39,7 @@ type story struct {
 	contradiction string
 	now           time.Time
 	installation  rollout.Installation
-	// says has what each gate answers whenever the gate is asked.
+	// says has the answer of each gate to all questions.
 	says map[gates.Key]gates.Answer
 }
 
@@ -119,7 +119,7 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 	}
 }
 
-// hear what a gate is going to answer.
+// hear the answer that a gate is going to give.
 func (s *story) hear(t *testing.T, d *datadriven.TestData) {
 	key := gates.Key{Kind: gates.KindWebhook, Name: d.CmdArgs[0].Key}
 	a := gates.Answer{Message: strings.TrimSpace(d.Input)}

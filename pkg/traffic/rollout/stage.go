@@ -114,7 +114,7 @@ func (m *machine) measure() bool {
 	return m.goOn(i)
 }
 
-// goOn leaves a stage that has passed, unless a gate of what comes next fails.
+// goOn leaves a stage that has passed, unless a gate ahead fails.
 func (m *machine) goOn(i int) bool {
 	v := m.judgeAhead(i + 1)
 	switch {

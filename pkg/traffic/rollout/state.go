@@ -158,7 +158,7 @@ type State struct {
 	Active string
 	// Run is the last one; nil before the first.
 	Run *Run
-	// Gates are what is known of the gates of the run.
+	// Gates are the last answers of the gates of the run.
 	Gates []gates.State
 	// Waiting is what it waits for; nil if for nothing.
 	Waiting *Wait

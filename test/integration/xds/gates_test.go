@@ -61,7 +61,7 @@ func (o *outside) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 			list += fmt.Sprintf(`{"metric":{},"value":[%d,%q]}`, time.Now().Unix(), value)
 		}
-		_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"vector","result":[`+list+`]}}`) // the client sees what is missing
+		_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"vector","result":[`+list+`]}}`) // the client notices a part that is missing
 		return
 	}
 	event, err := o.verify(r)
@@ -74,7 +74,7 @@ func (o *outside) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	_, _ = io.WriteString(w, `{"result":"`+result+`","message":"by the test"}`) // the client sees what is missing
+	_, _ = io.WriteString(w, `{"result":"`+result+`","message":"by the test"}`) // the client notices a part that is missing
 }
 
 // verify checks the signature of a request, and returns its event.

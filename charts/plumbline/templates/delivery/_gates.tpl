@@ -52,7 +52,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Whether the discovery server calls what only authorities outside vouch for. */}}
+{{/* Whether the discovery server calls servers that only outside authorities vouch for. */}}
 {{- define "plumbline.gatesCallOut" -}}
 {{- if or (include "plumbline.gateSecrets" .) (and (include "plumbline.prometheusURL" .) (not .Values.metrics.prometheus.caSecret)) -}}
 true

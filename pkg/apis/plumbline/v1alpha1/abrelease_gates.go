@@ -45,7 +45,7 @@ type RolloutQuery struct {
 	FailureLimit int32 `json:"failureLimit,omitempty"`
 }
 
-// GateEvent is what a webhook is asked about.
+// GateEvent is the event that a webhook is asked about.
 // +kubebuilder:validation:Enum=BeforeStart;BeforeStage;DuringStage;BeforePromotion;AfterRollback
 type GateEvent string
 
@@ -96,11 +96,11 @@ type RolloutGates struct {
 // +kubebuilder:validation:Enum=Query;Webhook
 type GateKind string
 
-// GateResult is what a gate says. All but Pass and Fail hold.
+// GateResult is the answer of a gate. All but Pass and Fail hold.
 // +kubebuilder:validation:Enum=Pass;Fail;Wait;NoData
 type GateResult string
 
-// RolloutGateStatus is what is known of a gate.
+// RolloutGateStatus is the last answer of a gate.
 type RolloutGateStatus struct {
 	// kind of the gate.
 	// +required

@@ -349,7 +349,7 @@ type RolloutStatus struct {
 	// analysis is what the judge has counted of the run.
 	// +optional
 	Analysis *RolloutAnalysis `json:"analysis,omitempty"`
-	// gates are what is known of the gates of the run.
+	// gates are the last answers of the gates of the run.
 	// +optional
 	// +listType=map
 	// +listMapKey=kind
