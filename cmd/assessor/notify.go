@@ -20,7 +20,7 @@ const purposeOfMarks = "plumbline.dev notifications told"
 // notifications say how the process tells people. Without Redis, or without a key that
 // users of Redis do not have, it remembers what it told only as long as it lives.
 func notifications(opts *assessor.Options, mine *notifier.Options, key []byte) (notifier.Settings, error) {
-	egress, err := mine.Egress()
+	egress, err := mine.Rules()
 	if err != nil {
 		return notifier.Settings{}, err
 	}

@@ -31,6 +31,7 @@ type leader struct {
 	routers     *discovery.Routers
 	times       abrelease.Times
 	rollouts    bool
+	gates       gateSetup
 }
 
 func newLeader(config *rest.Config, opts *options.XDS, registry prometheus.Registerer, log logr.Logger) (*leader, error) {
@@ -42,13 +43,15 @@ func newLeader(config *rest.Config, opts *options.XDS, registry prometheus.Regis
 	if err != nil {
 		return nil, err
 	}
-	return &leader{
-		part: elected.Part{
-			Config: config, Lease: opts.LeaseName, Namespace: opts.Namespace, LeaderElect: true,
-			Time: servertime.New(clock.RealClock{}), Log: log,
-		},
-		authorities: authorities, sequences: sequences, rollouts: opts.Rollouts,
-	}, nil
+	part := elected.Part{
+		Config: config, Lease: opts.LeaseName, Namespace: opts.Namespace, LeaderElect: true,
+		Time: servertime.New(clock.RealClock{}), Log: log,
+	}
+	gates, err := gatesOf(&opts.Gates, part.Time.Now)
+	if err != nil {
+		return nil, err
+	}
+	return &leader{part: part, authorities: authorities, sequences: sequences, rollouts: opts.Rollouts, gates: gates}, nil
 }
 
 // run competes for the lease until ctx ends, and leads while it has it.
@@ -63,7 +66,8 @@ func (l *leader) lead(mgr manager.Manager, _ *rest.Config) error {
 		return fmt.Errorf("following the other replicas: %w", err)
 	}
 	err := abrelease.Add(mgr, abrelease.Setup{
-		Window: l.window, Routers: l.routers, Reporters: l.routers, Metrics: l.sequences, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log, Times: l.times, Rollouts: l.rollouts,
+		Window: l.window, Routers: l.routers, Reporters: l.routers, Metrics: l.sequences, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log, Times: l.times,
+		Rollouts: l.rollouts, Installation: l.gates.installation, Queries: l.gates.queries, Egress: l.gates.egress,
 	})
 	return errors.Join(err, authority.Add(mgr, l.part.Namespace, l.authorities))
 }

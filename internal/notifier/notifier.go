@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/secrets"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/notify"
 	"github.com/plumbline-dev/plumbline/pkg/notify/deliver"
@@ -77,7 +78,7 @@ func New(c Config) (*Notifier, error) {
 	return &Notifier{
 		cached: c.Cached, metrics: m, log: c.Log, bySource: map[string][]notify.Channel{},
 		deliverer: deliver.New(deliver.Options{
-			Secrets: secretReader{c.Live, c.Namespace}.resolve, Seen: c.Seen, Recorder: m,
+			Secrets: secrets.Reader{Live: c.Live, Namespace: c.Namespace}.Resolve, Seen: c.Seen, Recorder: m,
 			Log: slog.New(logr.ToSlogHandler(c.Log)), Egress: c.Egress, Roots: c.Roots, Retry: c.Retry,
 		}),
 	}, nil

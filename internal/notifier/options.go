@@ -3,58 +3,8 @@
 package notifier
 
 import (
-	"flag"
-	"fmt"
-	"net/netip"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
 	"github.com/plumbline-dev/plumbline/internal/options"
-	"github.com/plumbline-dev/plumbline/pkg/notify/deliver"
 )
 
-// Options are the flags of whoever tells people. They belong to the installation:
-// who writes a policy cannot widen them.
-type Options struct {
-	// AllowedNetworks are networks that are not public and may be told all the same,
-	// as CIDR, separated by commas.
-	AllowedNetworks string
-	// PlainHTTP permits http:// beside https://.
-	PlainHTTP bool
-}
-
-// AddFlags registers the flags with their defaults.
-func (o *Options) AddFlags(fs *flag.FlagSet) {
-	fs.StringVar(&o.AllowedNetworks, "notify-allowed-networks", "", "networks that are not public and that notifications may go to all the same, as CIDR, separated by commas")
-	fs.BoolVar(&o.PlainHTTP, "notify-plain-http", false, "permit http:// beside https:// for notifications")
-}
-
-// Validate lists what cannot work, each with the flag as its path.
-func (o *Options) Validate() field.ErrorList {
-	if _, err := o.networks(); err != nil {
-		return field.ErrorList{field.Invalid(field.NewPath("--notify-allowed-networks"), o.AllowedNetworks, err.Error())}
-	}
-	return nil
-}
-
-// Egress says where notifications may go; call Validate first.
-func (o *Options) Egress() (deliver.Egress, error) {
-	networks, err := o.networks()
-	return deliver.Egress{PlainHTTP: o.PlainHTTP, Allowed: networks}, err
-}
-
-func (o *Options) networks() ([]netip.Prefix, error) {
-	var networks []netip.Prefix
-	for _, text := range options.SplitList(o.AllowedNetworks) {
-		network, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("reading a network: %w", err)
-		}
-		// Bits behind the prefix are a mistake that would allow more than it says.
-		if network != network.Masked() {
-			return nil, fmt.Errorf("reading a network: %s has bits behind its prefix; %s is meant, or a longer prefix", text, network.Masked())
-		}
-		networks = append(networks, network)
-	}
-	return networks, nil
-}
+// Options are the flags of a process that tells people.
+type Options = options.Egress

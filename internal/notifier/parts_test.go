@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/plumbline-dev/plumbline/internal/options"
+	"github.com/plumbline-dev/plumbline/internal/secrets"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/notify"
 	"github.com/plumbline-dev/plumbline/pkg/notify/deliver"
@@ -148,7 +149,7 @@ func TestOptions(t *testing.T) {
 				}
 				return
 			}
-			got, err := o.Egress()
+			got, err := o.Rules()
 			if err != nil || len(errs) > 0 {
 				t.Fatal(err, errs)
 			}
@@ -163,7 +164,7 @@ func TestSecretsAreThoseOfOneNamespace(t *testing.T) {
 	elsewhere := secret("https://example.com")
 	elsewhere.Namespace, elsewhere.Name = "shop", "theirs"
 	w := newWorld(t, nil, secret("https://example.com"), elsewhere)
-	resolve := secretReader{w.client, own}.resolve
+	resolve := secrets.Reader{Live: w.client, Namespace: own}.Resolve
 	if got, err := resolve(t.Context(), notify.SecretRef{Name: "hook", Key: "url"}); err != nil || got != "https://example.com\n" {
 		t.Errorf("read %q, %v", got, err)
 	}

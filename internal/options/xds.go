@@ -49,6 +49,8 @@ type XDS struct {
 	// Rollouts has the leader carry out the rollouts of ABReleases. It needs rights to read strategies and
 	// workloads.
 	Rollouts bool
+	// Gates say which gates rollouts can have.
+	Gates Gates
 	// Faces say where proxies listen.
 	Faces Faces
 }
@@ -68,6 +70,7 @@ func (x *XDS) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&x.DeploymentName, "deployment-name", "plumbline-xds", "the discovery server's own Deployment; owns a Secret that had to be made again")
 	fs.BoolVar(&x.VerifyProxyAddress, "verify-proxy-address", true, "take a proxy's token from an address of its pod alone; false where the network translates the addresses of pods")
 	fs.BoolVar(&x.Rollouts, "rollouts", false, "carry out the rollouts of ABReleases; it needs rights to read RolloutStrategies and workloads")
+	x.Gates.AddFlags(fs)
 	x.Faces.AddFlags(fs)
 	fs.StringVar(&x.PodName, "pod-name", "", "name of the own pod; needed with --peer-token-file")
 	fs.StringVar(&x.PeerTokenFile, "peer-token-file", "", "file with the token of audience plumbline-xds-peers that is shown to other replicas; empty: this one is alone")
@@ -103,6 +106,7 @@ func (x *XDS) Validate() field.ErrorList {
 	errs = append(errs, validateChoice("certificate-mode", x.CertificateMode, "SelfManaged", "CertManager")...)
 	errs = append(errs, validateDuration("certificate-settle", x.CertificateSettle, time.Second, time.Hour)...)
 	errs = append(errs, x.Faces.validate()...)
+	errs = append(errs, x.Gates.validate()...)
 	errs = append(errs, validateDuration("drain-delay", x.DrainDelay, 0, MaxProxyDrainDelay)...)
 	return errs
 }

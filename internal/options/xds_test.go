@@ -30,6 +30,13 @@ func TestValidateXDS(t *testing.T) {
 		"a gateway that cannot be":               {args: []string{"--gateway-port=80", "--gateway-account=A", "--gateway-trusted-cidrs=10.0.0.1", "--gateway-hops=-1"}, want: []string{"--gateway-account", "--gateway-hops", "--gateway-port", "--gateway-trusted-cidrs"}},
 		"a gateway at the proxy's own port":      {args: []string{"--gateway-port=15021"}, want: []string{"--gateway-port"}},
 		"a gateway that can":                     {args: []string{"--gateway-port=8080", "--gateway-trusted-cidrs=10.0.0.0/8,fd00::/8", "--gateway-hops=1", "--ipv6"}},
+		"a Prometheus that cannot be":            {args: []string{"--prometheus-url=prometheus:9090"}, want: []string{"--prometheus-url"}},
+		"a token for everybody to read":          {args: []string{"--prometheus-url=http://prometheus", "--prometheus-token-file=/dev/null", "--prometheus-ca-file=/dev/null"}, want: []string{"--prometheus-token-file"}},
+		"authorities without TLS":                {args: []string{"--prometheus-url=http://prometheus", "--prometheus-ca-file=/dev/null"}, want: []string{"--prometheus-ca-file"}},
+		"files without a Prometheus":             {args: []string{"--prometheus-token-file=/dev/null", "--prometheus-ca-file=/none"}, want: []string{"--prometheus-ca-file", "--prometheus-token-file"}},
+		"a Prometheus that can be":               {args: []string{"--prometheus-url=https://prometheus:9090/a", "--prometheus-ca-file=/dev/null", "--prometheus-token-file=/dev/null", "--inline-queries"}},
+		"gates that cannot be":                   {args: []string{"--gate-secrets=a,b_c", "--notify-allowed-networks=10.0.0.1"}, want: []string{"--gate-secrets", "--notify-allowed-networks"}},
+		"gates that can":                         {args: []string{"--gate-secrets=a, b.c", "--notify-allowed-networks=10.0.0.0/8", "--notify-plain-http"}},
 		"what every server checks":               {args: []string{"--log-format=xml", "--namespace=A"}, want: []string{"--log-format", "--namespace"}},
 	}
 	for name, tc := range tests {

@@ -92,6 +92,7 @@ func (a *app) describe(r *v1alpha1.ABRelease) string {
 	}
 	describeStages(&d, in.Run)
 	describeHealth(&d, in)
+	describeGates(&d, in.Gates)
 	describeHistory(&d, in.History)
 	return d.String()
 }
@@ -138,6 +139,28 @@ func describeHealth(d *invocation.Description, in *v1alpha1.RolloutStatus) {
 			text += fmt.Sprintf("  p50 %d ms  p99 %d ms", v.LatencyP50Milliseconds, v.LatencyP99Milliseconds)
 		}
 		d.Line(1, "%s  %d requests", text, v.Samples)
+	}
+}
+
+func describeGates(d *invocation.Description, gates []v1alpha1.RolloutGateStatus) {
+	if len(gates) == 0 {
+		return
+	}
+	d.Section("Gates")
+	for i := range gates {
+		g := &gates[i]
+		point := string(g.Event)
+		if g.Stage > 0 {
+			point += fmt.Sprintf(" %d", g.Stage)
+		}
+		text := fmt.Sprintf("%s  %s %s  %s", invocation.FormatTimestamp(g.AnswerTime), g.Kind, g.Name, point)
+		if g.Value != "" {
+			text += "  " + g.Value
+		}
+		d.Line(1, "%s  %s", text, g.Result)
+		if g.Message != "" {
+			d.Line(2, "%s", g.Message)
+		}
 	}
 }
 

@@ -45,6 +45,10 @@ func rolling() *v1alpha1.ABRelease {
 					{Variation: "green", ErrorRate: "0.33", ErrorRateLow: "0.25", ErrorRateHigh: "0.43", Samples: 20871},
 				},
 			},
+			Gates: []v1alpha1.RolloutGateStatus{
+				{Kind: "Query", Name: "errors", Event: "DuringStage", Run: 7, Stage: 2, Result: "Wait", Value: "0.75", Failures: 1, AnswerTime: begin, Message: "is above the maximum 0.5; 1 of 3 in a row"},
+				{Kind: "Webhook", Name: "board", Event: "BeforePromotion", Run: 7, Result: "Pass", AnswerTime: begin},
+			},
 			History: []v1alpha1.RolloutEvent{{Number: 1, EventTime: begin, Run: 7, Event: "ab.created", Message: "run 7: green from shop:1 to shop:2\x1b[31m"}},
 		},
 	}

@@ -13,8 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/plumbline-dev/plumbline/internal/discovery"
+	"github.com/plumbline-dev/plumbline/internal/gatekeeper"
 	"github.com/plumbline-dev/plumbline/internal/revisions"
+	"github.com/plumbline-dev/plumbline/internal/secrets"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/notify/deliver"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
 // recorder is how Events name who made them.
@@ -40,6 +44,12 @@ type Setup struct {
 	Metrics *Metrics
 	// Rollouts has the controller carry out spec.rollout.
 	Rollouts bool
+	// Installation says which gates rollouts can have.
+	Installation rollout.Installation
+	// Queries asks Prometheus; nil without one.
+	Queries gatekeeper.Queries
+	// Egress says where webhooks of gates may be.
+	Egress deliver.Egress
 }
 
 // Add has a manager decide about releases while it leads, and from when the kind is
@@ -51,7 +61,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 		Recorder: mgr.GetEventRecorder(recorder), Clock: setup.Clock, Log: setup.Log.WithName("abrelease"), Times: setup.Times,
 	}
 	if setup.Rollouts {
-		r.Revisions = &revisions.Reader{Live: mgr.GetAPIReader()}
+		r.Revisions, r.Installation = &revisions.Reader{Live: mgr.GetAPIReader()}, setup.Installation
 	}
 	sweeper := &Sweeper{
 		Ledger: ledger, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Services: setup.Window, Reporters: setup.Reporters,
@@ -61,11 +71,22 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 		if !installed(ctx, mgr, r.Log) {
 			return nil
 		}
+		if setup.Rollouts { // another time of leading asks anew
+			r.Gates = gatekeeper.New(ctx, setup.Queries, setup.posts(mgr), setup.Clock, r.Log)
+		}
 		if err := r.Register(mgr, setup.Window); err != nil {
 			return err
 		}
 		return sweeper.Run(ctx)
 	}))
+}
+
+// posts makes requests of webhooks; nil where no Secret may be read for them.
+func (s *Setup) posts(mgr ctrl.Manager) gatekeeper.Posts {
+	if len(s.Installation.GateSecrets) == 0 {
+		return nil
+	}
+	return deliver.NewAsker(secrets.Reader{Live: mgr.GetAPIReader(), Namespace: s.Namespace, Only: s.Installation.GateSecrets}.Resolve, s.Egress, nil)
 }
 
 // installed waits for the kind; false when ctx ends before.

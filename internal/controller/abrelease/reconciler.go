@@ -81,9 +81,13 @@ type Reconciler struct {
 	Sequences Sequences
 	// Revisions is nil where the installation carries out no rollouts.
 	Revisions Revisions
-	Recorder  events.EventRecorder
-	Clock     clock.PassiveClock
-	Log       logr.Logger
+	// Gates asks; nil where the installation has none.
+	Gates Gates
+	// Installation says which gates there are.
+	Installation rollout.Installation
+	Recorder     events.EventRecorder
+	Clock        clock.PassiveClock
+	Log          logr.Logger
 	// Times are those of production unless they are set.
 	Times Times
 
@@ -114,6 +118,8 @@ type subject struct {
 	unknown bool
 	// analysis is nil while no run is on.
 	analysis *analysis
+	// gatesAgain is how soon gates make another look; 0 if they do not.
+	gatesAgain time.Duration
 	// seen is nil when nobody was asked, or nobody knew.
 	seen *traffic.Observation
 	// degraded is what the status tells as Degraded.
@@ -128,9 +134,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, fmt.Errorf("reading release %s: %w", request, err)
 		}
 		r.written.forget(request.NamespacedName)
+		r.forgetGates(request.NamespacedName)
 		return reconcile.Result{}, errors.Join(s.router.Remove(ctx), r.Sequences.Settle(ctx, request.NamespacedName))
 	}
-	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.roll, r.raise, r.hold, r.write, r.letGo} {
+	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.roll, r.askGates, r.raise, r.hold, r.write, r.letGo} {
 		if err := step(ctx, s); err != nil {
 			return later(err)
 		}
@@ -273,6 +280,9 @@ func (s *subject) again() time.Duration {
 		wait = unacknowledgedAgain
 	default:
 		wait = s.times.Acknowledged
+	}
+	if s.gatesAgain > 0 {
+		wait = min(wait, s.gatesAgain)
 	}
 	for _, at := range []time.Time{s.decision.Again, s.rolloutAgain()} {
 		if !at.IsZero() {

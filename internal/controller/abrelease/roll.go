@@ -59,6 +59,7 @@ func (r *Reconciler) roll(ctx context.Context, s *subject) error {
 	} else if s.unknown {
 		return fmt.Errorf("returning the requests of release %s/%s: its workloads cannot be read", s.release.Namespace, s.release.Name)
 	}
+	facts.Answers = r.gateAnswers(s)
 	decision := rollout.Decide(facts)
 	s.rollout = &decision
 	now := s.decision.After.Terms()
@@ -86,7 +87,7 @@ func (r *Reconciler) rolloutFacts(ctx context.Context, s *subject) rollout.Facts
 	in := s.release.Spec.Rollout
 	f := rollout.Facts{
 		Stable: string(s.release.Spec.Stable), Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled,
-		Before: rollout.StateOf(&s.release.Status), Arms: map[string]rollout.Arm{}, Now: s.now, Standing: s.rolloutStanding(),
+		Webhooks: rollout.WebhooksOf(s.release), Before: rollout.StateOf(&s.release.Status), Arms: map[string]rollout.Arm{}, Now: s.now, Standing: s.rolloutStanding(),
 	}
 	for i := range s.decision.After.Split.Variations[:2] {
 		f.Variations[i] = s.decision.After.Split.Variations[i].Name
@@ -133,7 +134,7 @@ func (r *Reconciler) plan(ctx context.Context, s *subject) (*rollout.Plan, error
 			named = &strategy.Spec
 		}
 	}
-	return rollout.PlanOf(s.release, named)
+	return rollout.PlanOf(s.release, named, r.Installation)
 }
 
 // rolloutStanding is what has become of the split that is in force.

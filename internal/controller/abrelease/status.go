@@ -93,6 +93,10 @@ func uncounted(status *v1alpha1.ABReleaseStatus) {
 		if in.Waiting != nil {
 			in.Waiting.Message = ""
 		}
+		for i := range in.Gates {
+			g := &in.Gates[i]
+			g.Value, g.Message, g.AnswerTime = "", "", metav1.Time{}
+		}
 	}
 	if told := toldReasons(status); slices.Contains(told, v1alpha1.ReasonContradicted) {
 		meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded).Message = strings.Join(told, " ")

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -88,13 +87,11 @@ func (e *UnknownChannelError) Error() string { return fmt.Sprintf("no channel %q
 // Notifier tells channels about events. It is safe for concurrent use. Make one
 // with New, give it channels with Configure, and end it with Shutdown.
 type Notifier struct {
-	secrets  Secrets
+	poster
 	seen     Seen
 	recorder Recorder
 	log      *slog.Logger
-	egress   Egress
 	trust    *tls.Config
-	client   *http.Client
 	retry    notify.Retry
 	depth    int
 	// send makes one attempt.
@@ -110,13 +107,13 @@ type Notifier struct {
 
 // New returns a notifier without channels.
 func New(o Options) *Notifier {
+	trust := trustOf(o.Roots)
 	n := &Notifier{
-		secrets:  o.Secrets,
+		poster:   poster{secrets: o.Secrets, egress: o.Egress, client: newClient(o.Egress, trust)},
 		seen:     o.Seen,
 		recorder: o.Recorder,
 		log:      o.Log,
-		egress:   o.Egress,
-		trust:    &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots},
+		trust:    trust,
 		retry:    o.Retry.Completed(),
 		depth:    o.Depth,
 		channels: map[string]*channel{},
@@ -127,7 +124,6 @@ func New(o Options) *Notifier {
 	if n.depth <= 0 {
 		n.depth = DefaultDepth
 	}
-	n.client = newClient(n.egress, n.trust)
 	n.send = n.dispatch
 	return n
 }
@@ -238,10 +234,15 @@ func (n *Notifier) record(t notify.ChannelType, o Outcome) {
 	}
 }
 
+// trustOf says which certificates are trusted.
+func trustOf(roots *x509.CertPool) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
+}
+
 // secret resolves a reference; surrounding white space, which editors leave in
 // Secrets, is not part of any.
-func (n *Notifier) secret(ctx context.Context, ref notify.SecretRef) (string, *Failure) {
-	value, err := n.secrets(ctx, ref)
+func (p *poster) secret(ctx context.Context, ref notify.SecretRef) (string, *Failure) {
+	value, err := p.secrets(ctx, ref)
 	if err != nil {
 		return "", &Failure{Step: fmt.Sprintf("reading key %q of Secret %q", ref.Key, ref.Name), Cause: CauseSecret, Retry: true}
 	}

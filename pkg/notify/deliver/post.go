@@ -23,6 +23,13 @@ const (
 	maxResponseBody   = 4 << 10
 )
 
+// poster makes requests to addresses that Secrets hold and egress permits.
+type poster struct {
+	secrets Secrets
+	egress  Egress
+	client  *http.Client
+}
+
 // newClient makes connections that serve one request: notifications are rare, and
 // a connection that idles is one more that breaks at the wrong time.
 func newClient(egress Egress, trust *tls.Config) *http.Client {
@@ -54,21 +61,30 @@ func (n *Notifier) sendWebhook(ctx context.Context, c *notify.WebhookChannel, e 
 	if err != nil {
 		return &Failure{Step: "rendering", Cause: CauseMessage}
 	}
-	secret, failure := n.secret(ctx, c.SigningKey)
+	header, failure := n.sign(ctx, c.SigningKey, e.ID(), body)
 	if failure != nil {
 		return failure
 	}
+	return n.post(ctx, c.URL, body, header)
+}
+
+// sign returns the headers of a request that is signed with the time of this attempt.
+func (p *poster) sign(ctx context.Context, ref notify.SecretRef, id string, body []byte) (http.Header, *Failure) {
+	secret, failure := p.secret(ctx, ref)
+	if failure != nil {
+		return nil, failure
+	}
 	keys, err := notify.ParseSigningKeys(secret)
 	if err != nil {
-		return &Failure{Step: "reading the signing key", Cause: CauseSecretMalformed}
+		return nil, &Failure{Step: "reading the signing key", Cause: CauseSecretMalformed}
 	}
 	now := time.Now()
 	header := http.Header{}
 	header.Set("Content-Type", "application/json")
-	header.Set(notify.HeaderWebhookID, e.ID())
+	header.Set(notify.HeaderWebhookID, id)
 	header.Set(notify.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
-	header.Set(notify.HeaderWebhookSignature, notify.Sign(keys, e.ID(), now, body))
-	return n.post(ctx, c.URL, body, header)
+	header.Set(notify.HeaderWebhookSignature, notify.Sign(keys, id, now, body))
+	return header, nil
 }
 
 // sendCloudEvent posts in the structured mode of the HTTP protocol binding.
@@ -99,38 +115,47 @@ func tokenOK(token string) bool {
 }
 
 // post makes one request and judges the answer.
-func (n *Notifier) post(ctx context.Context, ref notify.SecretRef, body []byte, header http.Header) *Failure {
-	raw, failure := n.secret(ctx, ref)
+func (p *poster) post(ctx context.Context, ref notify.SecretRef, body []byte, header http.Header) *Failure {
+	response, failure := p.exchange(ctx, ref, body, header)
 	if failure != nil {
 		return failure
-	}
-	target, failure := n.parseURL(raw)
-	if failure != nil {
-		return failure
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
-	if err != nil {
-		return &Failure{Step: "reading the URL", Cause: CauseSecretMalformed}
-	}
-	header.Set("User-Agent", "plumbline")
-	request.Header = header
-	response, err := n.client.Do(request)
-	if err != nil {
-		return networkFailure("posting", err)
 	}
 	defer func() { _ = response.Body.Close() }() // the answer is known by its status
 	_, _ = io.CopyN(io.Discard, response.Body, maxResponseBody)
 	return statusFailure(response, time.Now())
 }
 
+// exchange makes one request; the caller closes the body of the response.
+func (p *poster) exchange(ctx context.Context, ref notify.SecretRef, body []byte, header http.Header) (*http.Response, *Failure) {
+	raw, failure := p.secret(ctx, ref)
+	if failure != nil {
+		return nil, failure
+	}
+	target, failure := p.parseURL(raw)
+	if failure != nil {
+		return nil, failure
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
+	if err != nil {
+		return nil, &Failure{Step: "reading the URL", Cause: CauseSecretMalformed}
+	}
+	header.Set("User-Agent", "plumbline")
+	request.Header = header
+	response, err := p.client.Do(request)
+	if err != nil {
+		return nil, networkFailure("posting", err)
+	}
+	return response, nil
+}
+
 // parseURL holds what the Secret says to a URL that may be posted to.
-func (n *Notifier) parseURL(raw string) (string, *Failure) {
+func (p *poster) parseURL(raw string) (string, *Failure) {
 	u, err := url.Parse(raw)
 	malformed := &Failure{Step: "reading the URL", Cause: CauseSecretMalformed}
 	switch {
 	case err != nil || u.Hostname() == "" || u.User != nil:
 		return "", malformed
-	case u.Scheme == "https", u.Scheme == "http" && n.egress.PlainHTTP:
+	case u.Scheme == "https", u.Scheme == "http" && p.egress.PlainHTTP:
 		u.Fragment = ""
 		return u.String(), nil
 	default:

@@ -58,11 +58,7 @@ func (a Analysis) Follow(s State) (next Analysis, isFresh bool) {
 	if isFresh = a.State == nil || a.Run != run.Number || a.Problem != ""; a.State == nil || a.Run != run.Number {
 		a = Analysis{Run: run.Number, State: judge.New(judge.DefaultR0, 0)}
 	}
-	restarts := 0
-	for i := range run.Stages {
-		restarts += run.Stages[i].Restarts
-	}
-	for a.Restarts < restarts {
+	for restarts := run.restarts(); a.Restarts < restarts; {
 		a.State, a.Restarts = a.State.Restart(), a.Restarts+1
 	}
 	return a, isFresh

@@ -26,6 +26,7 @@ func Decide(f Facts) Decision {
 		returned := m.giveBack()
 		return m.decided(returned)
 	}
+	m.settleGates()
 	m.learnLabels()
 	m.supersede()
 	m.measureCapacity()
@@ -185,11 +186,11 @@ func (m *machine) create(to Revision, active Arm) {
 		Number: number, State: Created, Active: m.next.Active, Canary: m.canary(), From: active.Revision, To: to,
 		StrategyName: m.Plan.StrategyName, Strategy: m.Plan.Strategy, Capacity: active.Ready, StartTime: m.Now,
 	}
-	run.Strategy.Stages = slices.Clone(run.Strategy.Stages)
+	run.Strategy.Stages, run.Strategy.Queries = slices.Clone(run.Strategy.Stages), slices.Clone(run.Strategy.Queries)
 	for _, stage := range run.Strategy.Stages {
 		run.Stages = append(run.Stages, StageStatus{Stage: stage, State: StagePending})
 	}
-	m.next.Run, m.next.Seen[run.Canary] = run, to
+	m.next.Run, m.next.Seen[run.Canary], m.next.Gates = run, to, nil
 	m.tell(RunCreated, false, "run %d: %s from %s to %s", number, run.Canary, run.From.name(), run.To.name())
 }
 

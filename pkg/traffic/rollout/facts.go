@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/gates"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
 )
 
@@ -98,7 +99,11 @@ type Facts struct {
 	Health   Health
 	// Deletion is nil unless the release is being deleted.
 	Deletion *Deletion
-	Now      time.Time
+	// Webhooks are the gates of the spec; the queries are those that the run began with.
+	Webhooks []gates.Webhook
+	// Answers are the last answers of gates.
+	Answers []gates.Answer
+	Now     time.Time
 }
 
 // Decision is what follows from them.

@@ -15,8 +15,8 @@ import (
 )
 
 // PlanOf reads what a release asks for. named is the strategy that the release names; nil if the
-// strategy is not there. The error says what cannot be carried out.
-func PlanOf(r *v1alpha1.ABRelease, named *v1alpha1.RolloutStrategySpec) (*Plan, error) {
+// strategy is not there. The error names the field that cannot be carried out, and the remedy.
+func PlanOf(r *v1alpha1.ABRelease, named *v1alpha1.RolloutStrategySpec, has Installation) (*Plan, error) {
 	in := r.Spec.Rollout
 	spec := in.Strategy
 	if in.StrategyName != "" {
@@ -31,6 +31,9 @@ func PlanOf(r *v1alpha1.ABRelease, named *v1alpha1.RolloutStrategySpec) (*Plan, 
 	if err := strategy.Validate(); err != nil {
 		return nil, fmt.Errorf("the strategy of spec.rollout: %w", err)
 	}
+	if err := has.permit(r, len(strategy.Queries) > 0); err != nil {
+		return nil, err
+	}
 	return &Plan{
 		StrategyName: in.StrategyName, Strategy: strategy, Start: StartMode(in.Start), OnUndecided: UndecidedPolicy(in.OnUndecided),
 		Deadlines: deadlinesOf(r),
@@ -39,6 +42,7 @@ func PlanOf(r *v1alpha1.ABRelease, named *v1alpha1.RolloutStrategySpec) (*Plan, 
 
 func strategyOf(in *v1alpha1.RolloutStrategySpec) Strategy {
 	s := Strategy{AutoAdvance: in.AutoAdvance != v1alpha1.Disabled, RollbackOnFailure: in.RollbackOnFailure != v1alpha1.Disabled, Interval: durationOf(in.HealthCheckInterval, 30*time.Second)}
+	s.Queries = readQueries(in.Queries)
 	for i := range in.Stages {
 		stage := &in.Stages[i]
 		threshold := cmp.Or(stage.HealthThreshold, new(v1alpha1.Percent(95)))

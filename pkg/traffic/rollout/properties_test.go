@@ -3,6 +3,7 @@
 package rollout_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/gates"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
@@ -23,17 +25,23 @@ type life struct {
 	now    time.Time
 	// revisions of the variations.
 	revisions map[string]string
+	// answered are the answers of the last look.
+	answered []gates.Answer
 }
 
 func drawPlan(t *rapid.T) *rollout.Plan {
 	if rapid.IntRange(0, 9).Draw(t, "no plan") == 0 {
 		return nil
 	}
+	queries := []gates.Query{{Name: "q", PromQL: "up", Maximum: "1", FailureLimit: rapid.IntRange(1, 2).Draw(t, "limit")}}
+	if rapid.Bool().Draw(t, "no query") {
+		queries = nil
+	}
 	p := &rollout.Plan{
 		StrategyName: "s", Start: rapid.SampledFrom([]rollout.StartMode{rollout.StartAutomatic, rollout.StartAutomatic, rollout.StartManual}).Draw(t, "start"),
 		OnUndecided: rapid.SampledFrom([]rollout.UndecidedPolicy{rollout.UndecidedHold, rollout.UndecidedRollback}).Draw(t, "undecided"),
 		Deadlines:   rollout.Deadlines{Deployment: time.Minute, Acknowledgment: time.Minute, Approval: time.Hour, Extension: time.Minute},
-		Strategy:    rollout.Strategy{AutoAdvance: rapid.Bool().Draw(t, "auto"), RollbackOnFailure: rapid.Bool().Draw(t, "rolls back"), Interval: 10 * time.Second},
+		Strategy:    rollout.Strategy{AutoAdvance: rapid.Bool().Draw(t, "auto"), RollbackOnFailure: rapid.Bool().Draw(t, "rolls back"), Interval: 10 * time.Second, Queries: queries},
 	}
 	for _, weight := range []traffic.Weight{0, 1000, 5000, traffic.Total} {
 		if rapid.Bool().Draw(t, "stage") || weight == traffic.Total {
@@ -54,6 +62,33 @@ func drawControl(t *rapid.T, run int64) *rollout.Control {
 		Run: run + int64(rapid.IntRange(-1, 1).Draw(t, "run")), Stage: rapid.IntRange(0, 5).Draw(t, "stage"),
 		Variation: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "variation"), RequestedBy: rapid.SampledFrom([]string{"ada", "bob"}).Draw(t, "by"),
 	}
+}
+
+// drawGates has some webhooks, and an answer to most questions; some answers come twice.
+func (l *life) drawGates(f *rollout.Facts) {
+	for _, event := range []gates.Event{gates.BeforeStart, gates.BeforeStage, gates.DuringStage, gates.BeforePromotion, gates.AfterRollback} {
+		if rapid.IntRange(0, 2).Draw(l.T, string(event)) == 0 {
+			f.Webhooks = append(f.Webhooks, gates.Webhook{Name: string(event), Event: event})
+		}
+	}
+	for _, q := range l.state.Questions(f.Webhooks, f.Now) {
+		a := gates.Answer{
+			Question: q, Time: f.Now.Add(-time.Duration(rapid.IntRange(0, 30).Draw(l.T, "old")) * time.Second),
+			Result: rapid.SampledFrom([]gates.Result{gates.Pass, gates.Pass, gates.Pass, gates.Pass, gates.Wait, gates.NoData, gates.Fail, ""}).Draw(l.T, "result"), Message: "m",
+		}
+		if n := rapid.IntRange(0, 4).Draw(l.T, "value"); q.Kind == gates.KindQuery && n > 0 {
+			a.Value = new(float64(n / 2)) // 0, 1, 1, or 2, of which the last is above the maximum
+		}
+		if rapid.IntRange(0, 5).Draw(l.T, "answers") > 0 {
+			f.Answers = append(f.Answers, a)
+		}
+	}
+	for _, a := range l.answered {
+		if rapid.IntRange(0, 3).Draw(l.T, "again") == 0 {
+			f.Answers = append(f.Answers, a)
+		}
+	}
+	l.answered = f.Answers
 }
 
 func (l *life) draw() rollout.Facts {
@@ -86,7 +121,73 @@ func (l *life) draw() rollout.Facts {
 		Run: run, Stage: l.state.Current(), ClockStopped: rapid.IntRange(0, 5).Draw(l.T, "stopped") == 0,
 		Verdict: rapid.SampledFrom([]judge.Verdict{"", judge.NoData, judge.Undecided, judge.Pass, judge.Pass, judge.BothBad, judge.Fail}).Draw(l.T, "verdict"),
 	}
+	l.drawGates(&f)
 	return f
+}
+
+// naiveVerdict is the verdict of the gates of an event, by a naive twin of package gates: the twin looks
+// at the states that the decision kept.
+func naiveVerdict(f rollout.Facts, after rollout.State, run *rollout.Run, event gates.Event, stage int) gates.Result {
+	restarts := 0
+	for _, s := range run.Stages {
+		restarts += s.Restarts
+	}
+	result := gates.Pass
+	look := func(kind gates.Kind, name string) {
+		for _, s := range after.Gates {
+			if s.Kind == kind && s.Name == name && s.Point == (gates.Point{Run: run.Number, Event: event, Stage: stage, Restart: restarts}) {
+				switch {
+				case s.Result == gates.Fail:
+					result = gates.Fail
+				case (s.Result != gates.Pass || f.Now.Sub(s.Time) > 2*time.Minute) && result == gates.Pass:
+					result = gates.Wait
+				}
+				return
+			}
+		}
+		if result == gates.Pass {
+			result = gates.Wait
+		}
+	}
+	if event == gates.DuringStage && run.Stages[stage-1].Weight > 0 {
+		for _, q := range run.Strategy.Queries {
+			look(gates.KindQuery, q.Name)
+		}
+	}
+	for _, w := range f.Webhooks {
+		if w.Event == event {
+			look(gates.KindWebhook, w.Name)
+		}
+	}
+	return result
+}
+
+// checkGates demands the promises of gates: a run goes past no point whose gates do not pass, a failure during
+// a stage ends the run or holds it, and missing data ends none.
+func (l *life) checkGates(f rollout.Facts, d rollout.Decision) {
+	before, after := l.state, d.After
+	if before.Run == nil || after.Run == nil || before.Run.Number != after.Run.Number || !before.IsOn() {
+		return
+	}
+	run := before.Run
+	i := before.Current() - 1
+	fails := slices.ContainsFunc(after.Gates, func(s gates.State) bool { return s.Result == gates.Fail })
+	switch {
+	case run.State == rollout.Created && after.Run.State == rollout.Deploying && naiveVerdict(f, after, run, gates.BeforeStart, 0) != gates.Pass:
+		l.Error("a run starts that a gate holds")
+	case after.Run.State == rollout.Promoting && run.State == rollout.Running && naiveVerdict(f, after, after.Run, gates.BeforePromotion, 0) != gates.Pass:
+		l.Error("a run is promoted that a gate holds")
+	case after.Run.EndReason == rollout.EndGateFailed && !fails:
+		l.Errorf("a gate ends the run, and none fails: %+v", after.Gates)
+	case i < 0 || run.Stages[i].State != rollout.StageRunning || run.Stages[i].StartTime.IsZero() || after.Run.Stages[i].Restarts != run.Stages[i].Restarts:
+	case naiveVerdict(f, after, run, gates.DuringStage, i+1) == gates.Fail && after.Run.Stages[i].State == rollout.StageRunning:
+		l.Errorf("stage %d goes on, and a gate fails", i+1)
+	case run.Stages[i].PassTime.IsZero() && !after.Run.Stages[i].PassTime.IsZero() && naiveVerdict(f, after, run, gates.DuringStage, i+1) != gates.Pass:
+		l.Errorf("stage %d passes, and a gate holds it", i+1)
+	}
+	if stage := after.Current(); stage > 0 && stage > before.Current() && after.Run.State == rollout.Running && naiveVerdict(f, after, after.Run, gates.BeforeStage, stage) != gates.Pass {
+		l.Errorf("stage %d begins, and a gate holds it", stage)
+	}
 }
 
 // check demands what holds of each decision.
@@ -127,6 +228,7 @@ func TestWhateverHappensNoVisitorIsMovedBackButByARollback(t *testing.T) {
 			f := l.draw()
 			d := rollout.Decide(f)
 			l.check(f, d)
+			l.checkGates(f, d)
 			var status v1alpha1.ABReleaseStatus
 			d.After.Write(&status)
 			kept := rollout.StateOf(&status)

@@ -5,6 +5,8 @@ package rollout_test
 import (
 	"flag"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/gates"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
@@ -38,12 +41,15 @@ type story struct {
 	contradiction string
 	deletion      *rollout.Deletion
 	now           time.Time
+	installation  rollout.Installation
+	// says has the answer of each gate to all questions.
+	says map[gates.Key]gates.Answer
 }
 
 // TestStories runs the scripts. Commands are spec (YAML of spec.rollout), strategy NAME (YAML), arms
 // (NAME=REVISION,READY,TARGETS,UPDATED), verdict, proxies, do (a verb), pause, delete
-// (to=VARIATION ready=N wants=N), and at. Rewrite the scripts
-// with UPDATE_GOLDEN=1.
+// (to=VARIATION ready=N wants=N), installation, query (NAME VALUE, or the reason of no data), webhook
+// (NAME RESULT, and a message), and at. Rewrite the scripts with UPDATE_GOLDEN=1.
 func TestStories(t *testing.T) {
 	if golden.Updates() {
 		if err := flag.Set("rewrite", "true"); err != nil {
@@ -51,7 +57,7 @@ func TestStories(t *testing.T) {
 		}
 	}
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
-		s := &story{now: noon, named: map[string]*v1alpha1.RolloutStrategySpec{}, arms: map[string]rollout.Arm{}}
+		s := &story{now: noon, named: map[string]*v1alpha1.RolloutStrategySpec{}, arms: map[string]rollout.Arm{}, says: map[gates.Key]gates.Answer{}}
 		s.release.ObjectMeta = metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 1}
 		s.release.Spec.Stable = "stable"
 		s.release.Spec.Rollout = &v1alpha1.Rollout{StrategyName: "standard"}
@@ -103,6 +109,13 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 		d.MaybeScanArgs(t, "to", &s.deletion.To)
 		d.MaybeScanArgs(t, "ready", &s.deletion.Ready)
 		d.MaybeScanArgs(t, "wants", &s.deletion.Wants)
+	case "installation":
+		s.installation = rollout.Installation{Prometheus: d.HasArg("prometheus"), InlineQueries: d.HasArg("inline")}
+		if d.HasArg("secrets") {
+			s.installation.GateSecrets = []string{"hook"}
+		}
+	case "query", "webhook":
+		s.hear(t, d)
 	case "at":
 		after, err := time.ParseDuration(d.CmdArgs[0].Key)
 		if err != nil {
@@ -112,6 +125,46 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 	default:
 		t.Fatalf("no command %s", d.Cmd)
 	}
+}
+
+// hear the answer that a gate is going to give.
+func (s *story) hear(t *testing.T, d *datadriven.TestData) {
+	key := gates.Key{Kind: gates.KindWebhook, Name: d.CmdArgs[0].Key}
+	a := gates.Answer{Message: strings.TrimSpace(d.Input)}
+	switch {
+	case d.Cmd == "query":
+		if key.Kind = gates.KindQuery; len(d.CmdArgs) > 1 {
+			value, err := strconv.ParseFloat(d.CmdArgs[1].Key, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.Value = &value
+		}
+	case d.HasArg("silent"):
+		delete(s.says, key)
+		return
+	default:
+		a.Result = gates.Result(d.CmdArgs[1].Key)
+	}
+	s.says[key] = a
+}
+
+// ask the gates of the run, as the controller does.
+func (s *story) ask(state rollout.State) (answers []gates.Answer) {
+	for _, q := range state.Questions(rollout.WebhooksOf(&s.release), s.now) {
+		if a, is := s.says[q.Key]; is {
+			a.Question, a.Time = q, s.now
+			answers = append(answers, a)
+		}
+	}
+	return answers
+}
+
+// asksMore tells whether there is a question that was not answered in this look.
+func (s *story) asksMore(state rollout.State, answered []gates.Answer) bool {
+	return slices.ContainsFunc(s.ask(state), func(a gates.Answer) bool {
+		return !slices.ContainsFunc(answered, func(b gates.Answer) bool { return a.Question == b.Question })
+	})
 }
 
 func unmarshal(t *testing.T, text string, into any) {
@@ -128,7 +181,8 @@ func (s *story) facts() rollout.Facts {
 		Before: rollout.StateOf(&s.release.Status), Arms: s.arms, Health: s.verdict, Deletion: s.deletion, Now: s.now,
 		Standing: rollout.Standing{Active: s.inForce(), Weight: s.weight, Acknowledged: !s.lags, Contradiction: s.contradiction},
 	}
-	plan, err := rollout.PlanOf(&s.release, s.named[in.StrategyName])
+	f.Webhooks, f.Answers = rollout.WebhooksOf(&s.release), s.ask(f.Before)
+	plan, err := rollout.PlanOf(&s.release, s.named[in.StrategyName], s.installation)
 	if f.Plan = plan; err != nil {
 		f.Problem = err.Error()
 	}
@@ -158,7 +212,7 @@ func (s *story) decide(t *testing.T) string {
 		if twice := rollout.Decide(f); len(twice.Events) > 0 || cmp.Diff(d.After, twice.After) != "" {
 			t.Errorf("the same facts twice change something: %v\n%s", twice.Events, cmp.Diff(d.After, twice.After))
 		}
-		if s.lags || d.Weight == before && d.After.Active == beforeActive {
+		if s.lags || d.Weight == before && d.After.Active == beforeActive && !s.asksMore(again, f.Answers) {
 			s.describe(&out, d)
 			return out.String()
 		}

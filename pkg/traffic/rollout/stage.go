@@ -7,11 +7,15 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/gates"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
 )
 
 // start leaves Created, by itself or for a person.
 func (m *machine) start() bool {
+	if v := m.judgeGates(gates.BeforeStart, 0); v.Result == gates.Fail {
+		return m.endByGate(v)
+	}
 	if m.Plan != nil && m.Plan.Start == StartManual || m.Plan == nil {
 		return m.waitPerson(WaitStart, "a person to start run %d", m.next.Run.Number)
 	}
@@ -19,7 +23,7 @@ func (m *machine) start() bool {
 }
 
 func (m *machine) deployNow() bool {
-	if m.isPaused() {
+	if m.isPaused() || m.isHeld(m.judgeGates(gates.BeforeStart, 0)) {
 		return false
 	}
 	run := m.next.Run
@@ -57,6 +61,12 @@ func (m *machine) deploy() bool {
 	case m.isPaused():
 		return false
 	}
+	switch v := m.judgeGates(gates.BeforeStage, 1); {
+	case v.Result == gates.Fail:
+		return m.endByGate(v)
+	case m.isHeld(v):
+		return false
+	}
 	run.State = Running
 	m.shift(0)
 	return true
@@ -78,13 +88,15 @@ func (m *machine) measure() bool {
 		return true
 	}
 	stage := &run.Stages[i]
-	health := m.health(i)
+	health, during := m.health(i), m.judgeGates(gates.DuringStage, i+1)
 	switch {
 	case stage.State == StageFailed:
 		m.hold(WaitFailed, "stage %d failed and its weight is held: ask to roll back, to try again, or to go on", i+1)
 		return false
 	case health.Verdict == judge.Fail:
-		return m.fail(i, health.Message)
+		return m.fail(i, EndFailed, health.Message)
+	case during.Result == gates.Fail:
+		return m.fail(i, EndGateFailed, during.Message)
 	case !m.isSettled():
 		return m.waitProxies(fmt.Sprintf("proxies to have %s%% at %s", percent(stage.Weight), run.Canary))
 	case m.Standing.Contradiction != "":
@@ -99,7 +111,19 @@ func (m *machine) measure() bool {
 	case !run.Strategy.AutoAdvance && i < len(run.Stages)-1:
 		return m.waitPerson(WaitAdvance, "a person to go on to stage %d", i+2)
 	}
-	return m.advance(i, i+1)
+	return m.goOn(i)
+}
+
+// goOn leaves a stage that has passed, unless a gate ahead fails.
+func (m *machine) goOn(i int) bool {
+	v := m.judgeAhead(i + 1)
+	switch {
+	case v.Result != gates.Fail:
+		return m.advance(i, i+1)
+	case i+1 >= len(m.next.Run.Stages):
+		return m.endByGate(v)
+	}
+	return m.fail(i, EndGateFailed, v.Message)
 }
 
 // health of a stage; without data if what is known belongs to another stage.
@@ -173,6 +197,9 @@ func (m *machine) stopClock(stage *StageStatus, stopped bool) {
 }
 
 func (m *machine) passed(i int, why string) bool {
+	if m.isHeld(m.judgeGates(gates.DuringStage, i+1)) {
+		return false
+	}
 	stage := &m.next.Run.Stages[i]
 	stage.PassTime, stage.Message = m.Now, why
 	m.tell(StagePassed, false, "stage %d passed: %s", i+1, why)
@@ -180,13 +207,13 @@ func (m *machine) passed(i int, why string) bool {
 }
 
 // fail ends the run, or holds it where the strategy does not roll back.
-func (m *machine) fail(i int, why string) bool {
+func (m *machine) fail(i int, reason EndReason, why string) bool {
 	stage := &m.next.Run.Stages[i]
 	stage.State, stage.EndTime, stage.Message = StageFailed, m.Now, why
 	m.tell(StageHasFailed, true, "Stage %d failed health check: %s", i+1, why)
-	m.reject(EndFailed)
+	m.reject(reason)
 	if m.next.Run.Strategy.RollbackOnFailure {
-		m.end(RolledBack, EndFailed, fmt.Sprintf("stage %d failed: %s", i+1, why))
+		m.end(RolledBack, reason, fmt.Sprintf("stage %d failed: %s", i+1, why))
 	}
 	return true
 }
@@ -198,7 +225,7 @@ func (m *machine) advance(from, to int) bool {
 	if to < len(run.Stages) {
 		weight = run.Stages[to].Weight
 	}
-	if m.isPaused() || !m.hasCapacity(weight) {
+	if m.isPaused() || !m.hasCapacity(weight) || m.isHeld(m.judgeAhead(to)) {
 		return false
 	}
 	for i := from; i < min(to, len(run.Stages)); i++ {

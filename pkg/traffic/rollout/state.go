@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/gates"
 )
 
 // RunState is how far a run is.
@@ -60,6 +61,7 @@ const (
 	EndDeploymentTimeout EndReason = "DeploymentTimeout"
 	EndApprovalTimeout   EndReason = "ApprovalTimeout"
 	EndDeleted           EndReason = "ReleaseDeleted"
+	EndGateFailed        EndReason = "GateFailed"
 )
 
 // Revision of a variation.
@@ -157,6 +159,8 @@ type State struct {
 	Active string
 	// Run is the last one; nil before the first.
 	Run *Run
+	// Gates are the last answers of the gates of the run.
+	Gates []gates.State
 	// Waiting is what it waits for; nil if for nothing.
 	Waiting *Wait
 	// Seen has the revision of each variation that a run has taken up, or that was there at its end.

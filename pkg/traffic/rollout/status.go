@@ -31,6 +31,7 @@ func (s State) Write(status *v1alpha1.ABReleaseStatus) {
 	if w := s.Waiting; w != nil {
 		out.Waiting = &v1alpha1.RolloutWait{Reason: string(w.Reason), StartTime: metav1.NewTime(w.Since), DeadlineTime: timeOrNil(w.Deadline), Message: shorten(w.Message, maxMessage)}
 	}
+	out.Gates = writeGates(s.Gates)
 	if h := s.Handled; h != nil {
 		out.Handled = &v1alpha1.HandledControl{RolloutControl: v1alpha1.RolloutControl{
 			Verb: v1alpha1.RolloutVerb(h.Verb), Run: h.Run, Stage: int32(h.Stage), Variation: v1alpha1.VariationName(h.Variation), //nolint:gosec // at most MaxStages
@@ -61,7 +62,7 @@ func (r *Run) write() *v1alpha1.RolloutRun {
 	out := &v1alpha1.RolloutRun{
 		Number: r.Number, State: v1alpha1.RunState(r.State), From: revisionOf(r.Active, r.From), To: revisionOf(r.Canary, r.To),
 		StrategyName: r.StrategyName, AutoAdvance: toggle(r.Strategy.AutoAdvance), RollbackOnFailure: toggle(r.Strategy.RollbackOnFailure),
-		HealthCheckIntervalSeconds: seconds(r.Strategy.Interval), Capacity: int32(r.Capacity), StartTime: metav1.NewTime(r.StartTime), //nolint:gosec // pods of a namespace
+		HealthCheckIntervalSeconds: seconds(r.Strategy.Interval), Queries: writeQueries(r.Strategy.Queries), Capacity: int32(r.Capacity), StartTime: metav1.NewTime(r.StartTime), //nolint:gosec // pods of a namespace
 		CompletionTime: timeOrNil(r.EndTime), Reason: string(r.EndReason), Message: shorten(r.EndMessage, maxLine),
 	}
 	for i := range r.Stages {
@@ -90,6 +91,7 @@ func StateOf(status *v1alpha1.ABReleaseStatus) State {
 	if w := in.Waiting; w != nil {
 		s.Waiting = &Wait{WaitReason(w.Reason), w.StartTime.Time, timeOf(w.DeadlineTime), w.Message}
 	}
+	s.Gates = readGates(in.Gates)
 	if h := in.Handled; h != nil {
 		s.Handled = &Handled{*ControlOf(&h.RolloutControl), h.Refusal}
 	}
@@ -111,7 +113,7 @@ func runOf(in *v1alpha1.RolloutRun) *Run {
 	run := &Run{
 		Number: in.Number, State: RunState(in.State), Active: string(in.From.Variation), Canary: string(in.To.Variation),
 		From: readRevision(&in.From), To: readRevision(&in.To), StrategyName: in.StrategyName,
-		Strategy: Strategy{AutoAdvance: in.AutoAdvance == v1alpha1.Enabled, RollbackOnFailure: in.RollbackOnFailure == v1alpha1.Enabled, Interval: time.Duration(in.HealthCheckIntervalSeconds) * time.Second},
+		Strategy: Strategy{AutoAdvance: in.AutoAdvance == v1alpha1.Enabled, RollbackOnFailure: in.RollbackOnFailure == v1alpha1.Enabled, Interval: time.Duration(in.HealthCheckIntervalSeconds) * time.Second, Queries: readQueries(in.Queries)},
 		Capacity: int(in.Capacity), StartTime: in.StartTime.Time, EndTime: timeOf(in.CompletionTime), EndReason: EndReason(in.Reason), EndMessage: in.Message,
 	}
 	for i := range in.Stages {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/gates"
 )
 
 // The bounds of a strategy.
@@ -38,8 +39,10 @@ type Strategy struct {
 	// RollbackOnFailure returns all requests to the active variation when a stage fails; otherwise the
 	// weight is held.
 	RollbackOnFailure bool
-	// Interval is how often health is looked at.
+	// Interval is how often health is looked at, and how often gates are asked.
 	Interval time.Duration
+	// Queries are gates of each stage in which the canary has requests.
+	Queries []gates.Query
 }
 
 // Validate lists the faults of a strategy by field; nil when there is none.
@@ -66,6 +69,7 @@ func (s Strategy) Validate() error {
 			errs = append(errs, fmt.Errorf("stages[%d].duration: only the last stage can have no duration", i))
 		}
 	}
+	errs = append(errs, gates.Validate(s.Queries))
 	return errors.Join(errs...)
 }
 

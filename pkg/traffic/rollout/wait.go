@@ -13,7 +13,7 @@ type WaitReason string
 
 // The reasons. WaitStart, WaitApproval and WaitAdvance end the run at their deadline, WaitDeployment rolls
 // it back, WaitMinimumTime goes on, and WaitDecision does what onUndecided says. At the deadline of
-// WaitCapacity, WaitFallback, WaitTraffic and WaitData people are told. The others have none.
+// WaitCapacity, WaitFallback, WaitTraffic, WaitData and WaitGate people are told. The others have none.
 const (
 	WaitStart          WaitReason = "ManualStart"
 	WaitDeployment     WaitReason = "Deployment"
@@ -29,6 +29,7 @@ const (
 	WaitBothBad        WaitReason = "BothBad"
 	WaitApproval       WaitReason = "Approval"
 	WaitAdvance        WaitReason = "ManualAdvance"
+	WaitGate           WaitReason = "Gate"
 	WaitPaused         WaitReason = "Paused"
 	WaitFailed         WaitReason = "StageFailed"
 	WaitRevision       WaitReason = "RevisionRejected"

@@ -40,11 +40,18 @@ import (
 // delivery is a cluster with what the chart installs for rollouts, of which the discovery server runs.
 func delivery(t *testing.T) (*cluster, *replica) {
 	t.Helper()
+	return deliveryWith(t, nil, nil)
+}
+
+// deliveryWith is delivery with further values of the chart, and further flags of the discovery server.
+func deliveryWith(t *testing.T, values, flags []string) (*cluster, *replica) {
+	t.Helper()
 	helm, err := rendered.Find(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := apiserver.Render(t.Context(), helm, "--set", "mesh.enabled=true", "--set", "delivery.enabled=true", "--set", "redis.enabled=false")
+	values = append([]string{"--set", "mesh.enabled=true", "--set", "delivery.enabled=true", "--set", "redis.enabled=false"}, values...)
+	objects, err := apiserver.Render(t.Context(), helm, values...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +59,7 @@ func delivery(t *testing.T) (*cluster, *replica) {
 		return o.GetKind() != "CustomResourceDefinition" && o.GetKind() != "RolloutStrategy" && !strings.HasPrefix(o.GetName(), "plumbline-xds") && !strings.HasPrefix(o.GetName(), "plumbline-release")
 	})
 	c := ownCluster(t, objects)
-	return c, c.startAt(t, freeport.Address(t), "xds-0", "--rollouts")
+	return c, c.startAt(t, freeport.Address(t), "xds-0", append([]string{"--rollouts"}, flags...)...)
 }
 
 // application answers with its version, and fails a part of its requests, in percent.

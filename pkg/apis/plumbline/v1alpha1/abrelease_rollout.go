@@ -123,6 +123,9 @@ type Rollout struct {
 	// deadlines bound what a run waits for.
 	// +optional
 	Deadlines *RolloutDeadlines `json:"deadlines,omitempty"`
+	// gates can hold or fail a run beside the judge.
+	// +optional
+	Gates *RolloutGates `json:"gates,omitempty"`
 	// pause keeps a run from going forward while it is Enabled. A failure rolls back all the
 	// same.
 	// +optional

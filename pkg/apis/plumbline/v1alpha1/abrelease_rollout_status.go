@@ -202,6 +202,12 @@ type RolloutRun struct {
 	// +required
 	// +kubebuilder:validation:Minimum=10
 	HealthCheckIntervalSeconds int64 `json:"healthCheckIntervalSeconds,omitempty"`
+	// queries of that strategy.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Queries []RolloutQuery `json:"queries,omitempty"`
 	// capacity is the most ready endpoints that the active variation had since the run began.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -343,6 +349,13 @@ type RolloutStatus struct {
 	// analysis is what the judge has counted of the run.
 	// +optional
 	Analysis *RolloutAnalysis `json:"analysis,omitempty"`
+	// gates are the last answers of the gates of the run.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Gates []RolloutGateStatus `json:"gates,omitempty"`
 	// handled is the last request of a person that was answered.
 	// +optional
 	Handled *HandledControl `json:"handled,omitempty"`

@@ -66,6 +66,13 @@ type RolloutStrategySpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="a duration such as 30s, from 10s to 1h"
 	HealthCheckInterval *metav1.Duration `json:"healthCheckInterval,omitempty"`
+	// queries of Prometheus that can hold or fail each stage in which the canary has requests.
+	// The strategy of a release can have queries only where the installation permits that.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Queries []RolloutQuery `json:"queries,omitempty"`
 }
 
 // RolloutStrategy is a strategy that releases of all namespaces can name. A run keeps a copy, so an
