@@ -24,6 +24,8 @@
 // they name the URL, nor is anything that the receiver answers: a [Failure] has a
 // [Cause] from a closed list and a status.
 //
+// An [Asker] makes one signed request by the same rules, and hands the answer on: gates of rollouts read it.
+//
 // Adapter. It uses the network, the operating system, logs, random numbers, the clock and
 // goroutines.
 package deliver

@@ -193,7 +193,11 @@ func (m *machine) retry(c Control) string {
 			return fmt.Sprintf("stage %d has not failed", i+1)
 		}
 		m.forgive(run.Canary, run.To)
+		short := stage.ShortSince
 		*stage = StageStatus{Stage: stage.Stage, State: StageRunning, ShiftTime: m.Now, Restarts: stage.Restarts + 1}
+		if !short.IsZero() { // the canary lacks pods still, and has time to get them
+			stage.ShortSince = m.Now
+		}
 		return ""
 	}
 	canary, is := m.arm(m.canary())
