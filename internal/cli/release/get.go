@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/progress"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -19,8 +20,10 @@ func (a *app) getCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get NAME",
 		Short: "Show a release: its stages, what the judge has counted, what it waits for",
-		Long: `Show the run of a release: its stages, the health of both variations with bounds of
-95 %, what the run waits for and what follows, and the last lines of the history.`,
+		Long: `Show the run of a release: its stages, the weights that are wanted and acknowledged, the
+observed shares, the error rates of both variations with bounds of 95 %, the verdict of
+the judge, the wait of the run and the stage after that, and the last lines of the
+history. "–" stands for a value that the status does not have.`,
 		Example: invocation.Examples("# How far is the rollout of web", "%s release get web"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -50,7 +53,7 @@ func (a *app) get(ctx context.Context, name, output string) error {
 		r.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ABRelease"))
 		return a.PrintStructured(output, r)
 	}
-	return a.Print(a.describe(r))
+	return a.Print(a.describe(r, a.ServerTime(c)))
 }
 
 func read(ctx context.Context, c *invocation.Cluster, name string) (*v1alpha1.ABRelease, error) {
@@ -64,81 +67,41 @@ func read(ctx context.Context, c *invocation.Cluster, name string) (*v1alpha1.AB
 // shownHistory is how many lines of the history are shown.
 const shownHistory = 8
 
-func (a *app) describe(r *v1alpha1.ABRelease) string {
+// describe returns the screen of a release, the answer to the last request, and the end of the history.
+func (a *app) describe(r *v1alpha1.ABRelease, now time.Time) string {
 	var d invocation.Description
-	d.Field("Release", releaseName(r))
-	d.Field("Service", r.Spec.ServiceName)
-	d.Field("In force", r.Status.Split)
-	d.Field("Active", string(r.Status.ActiveVariation))
-	if acknowledged := r.Status.Acknowledged; acknowledged != nil {
-		d.Field("Acknowledged", acknowledged.Count)
+	screen := progress.ScreenOf(r, now)
+	for _, line := range drawScreen(&screen) {
+		d.Line(0, "%s", line)
 	}
 	in := r.Status.Rollout
-	switch {
-	case r.Spec.Rollout == nil:
-		d.Field("Rollout", "none: the percentages of the spec are what proxies are told")
+	if r.Spec.Rollout == nil || in == nil {
 		return d.String()
-	case in == nil || in.Run == nil:
-		d.Field("Rollout", "no run yet")
-		return d.String()
-	}
-	a.describeRun(&d, in.Run)
-	if w := in.Waiting; w != nil {
-		d.Field("Waits for", w.Reason+": "+w.Message)
-		d.Field("Until", a.FormatTime(w.DeadlineTime))
 	}
 	if h := in.Handled; h != nil && h.Refusal != "" {
-		d.Field("Refused", fmt.Sprintf("%s by %s: %s", h.Verb, h.RequestedBy, h.Refusal))
+		for _, line := range drawLabeled("refused", fmt.Sprintf("%s by %s: %s", h.Verb, h.RequestedBy, h.Refusal)) {
+			d.Line(0, "%s", line)
+		}
 	}
-	describeStages(&d, in.Run)
-	describeHealth(&d, in)
+	describeMessages(&d, &screen)
 	describeGates(&d, in.Gates)
 	describeHistory(&d, in.History)
 	return d.String()
 }
 
-func (a *app) describeRun(d *invocation.Description, run *v1alpha1.RolloutRun) {
-	d.Field("Run", fmt.Sprintf("%d, %s: %s → %s", run.Number, run.State, run.From.Image, run.To.Image))
-	d.Field("Strategy", run.StrategyName)
-	d.Field("Began", a.FormatTime(&run.StartTime))
-	d.Field("Ended", a.FormatTime(run.CompletionTime))
-	d.Field("Because", run.Message)
-}
-
-func describeStages(d *invocation.Description, run *v1alpha1.RolloutRun) {
-	d.Section("Stages")
-	for i := range run.Stages {
-		stage := &run.Stages[i]
-		text := fmt.Sprintf("%d  %s %%  %s", stage.Number, stage.TrafficPercentage.String(), stage.State)
-		if stage.DurationSeconds != nil && *stage.DurationSeconds > 0 {
-			text += fmt.Sprintf("  %s, wants %s %% healthy", time.Duration(*stage.DurationSeconds)*time.Second, stage.HealthThreshold.String())
+// describeMessages tells why stages passed or failed.
+func describeMessages(d *invocation.Description, s *progress.Screen) {
+	isFirst := true
+	for i := range s.Stages {
+		stage := &s.Stages[i]
+		if stage.Message == "" {
+			continue
 		}
-		if stage.RequireApproval == v1alpha1.Enabled {
-			text += "  approval"
+		if isFirst {
+			d.Section("Stages")
+			isFirst = false
 		}
-		if stage.ApprovedBy != "" {
-			text += " by " + stage.ApprovedBy
-		}
-		d.Line(1, "%s", text)
-		if stage.Message != "" {
-			d.Line(2, "%s", stage.Message)
-		}
-	}
-}
-
-func describeHealth(d *invocation.Description, in *v1alpha1.RolloutStatus) {
-	if in.Analysis == nil || len(in.Analysis.Variations) == 0 || in.Stage == 0 {
-		return
-	}
-	d.Section("Health in this stage")
-	d.Line(1, "%s: %s", in.Analysis.Verdict, in.Analysis.Message)
-	for i := range in.Analysis.Variations {
-		v := &in.Analysis.Variations[i]
-		text := fmt.Sprintf("%s  errors %s %% [%s, %s]", v.Variation, v.ErrorRate, v.ErrorRateLow, v.ErrorRateHigh)
-		if v.LatencyP99Milliseconds > 0 {
-			text += fmt.Sprintf("  p50 %d ms  p99 %d ms", v.LatencyP50Milliseconds, v.LatencyP99Milliseconds)
-		}
-		d.Line(1, "%s  %d requests", text, v.Samples)
+		d.Line(1, "%s %s %%  %s", stageMark(stage.State), stage.Percentage, stage.Message)
 	}
 }
 

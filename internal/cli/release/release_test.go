@@ -23,17 +23,24 @@ var commands = []clitest.Verb{Command}
 func rolling() *v1alpha1.ABRelease {
 	r := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", CreationTimestamp: clitest.Before(time.Hour)}}
 	r.Spec = v1alpha1.ABReleaseSpec{ServiceName: "web", Stable: "blue", Rollout: &v1alpha1.Rollout{StrategyName: "canary", Pause: v1alpha1.Disabled}}
+	r.Spec.Variations = []v1alpha1.Variation{{Name: "blue"}, {Name: "green"}}
 	begin, deadline := clitest.Before(20*time.Minute), clitest.Before(-time.Hour)
 	r.Status = v1alpha1.ABReleaseStatus{
-		Split: "blue 75 / green 25", ActiveVariation: "blue", Acknowledged: &v1alpha1.SplitAcknowledgment{Count: "3/3"},
+		Split: "blue 75 / green 25", ActiveVariation: "blue", Acknowledged: &v1alpha1.SplitAcknowledgment{Count: "3/3", Sequence: 1042, Knowledge: v1alpha1.AcknowledgedProven, Proxies: 3, AcknowledgedProxies: 3},
+		Effective: &v1alpha1.EffectiveSplit{Sequence: 1042, Variations: []v1alpha1.EffectiveVariation{{Name: "blue", Weight: new(int32(7500))}, {Name: "green", Weight: new(int32(2500))}}},
+		Wanted:    []v1alpha1.WantedWeight{{Variation: "blue", Weight: new(int32(7500))}, {Variation: "green", Weight: new(int32(2500))}},
+		Observed: []v1alpha1.ObservedVariation{
+			{Variation: "blue", ReadyEndpoints: 6, Targets: 6, Requests: new(int64(7460)), InFlight: new(int64(12))},
+			{Variation: "green", ReadyEndpoints: 3, Targets: 3, Requests: new(int64(2540)), InFlight: new(int64(4))},
+		},
 		Rollout: &v1alpha1.RolloutStatus{
 			Stage: 2,
 			Run: &v1alpha1.RolloutRun{
 				Number: 7, State: "Running", StrategyName: "canary", StartTime: begin,
 				From: v1alpha1.VariationRevision{Variation: "blue", Image: "shop:1"}, To: v1alpha1.VariationRevision{Variation: "green", Image: "shop:2"},
 				Stages: []v1alpha1.RolloutStageStatus{
-					{Number: 1, State: "Succeeded", TrafficPercentage: new(v1alpha1.Percent(10)), DurationSeconds: new(int64(300)), HealthThreshold: new(v1alpha1.Percent(95)), Message: "at most 0.4% errors"},
-					{Number: 2, State: "Running", TrafficPercentage: new(v1alpha1.Percent(25)), DurationSeconds: new(int64(600)), HealthThreshold: new(v1alpha1.Percent(95)), RequireApproval: v1alpha1.Enabled},
+					{Number: 1, State: "Succeeded", TrafficPercentage: new(v1alpha1.Percent(10)), StartTime: new(clitest.Before(10 * time.Minute)), CompletionTime: new(clitest.Before(298 * time.Second)), DurationSeconds: new(int64(300)), HealthThreshold: new(v1alpha1.Percent(95)), Message: "at most 0.4% errors"},
+					{Number: 2, State: "Running", TrafficPercentage: new(v1alpha1.Percent(25)), StartTime: new(clitest.Before(280 * time.Second)), DurationSeconds: new(int64(600)), HealthThreshold: new(v1alpha1.Percent(95)), RequireApproval: v1alpha1.Enabled},
 					{Number: 3, State: "Pending", TrafficPercentage: new(v1alpha1.Percent(100)), DurationSeconds: new(int64(0)), HealthThreshold: new(v1alpha1.Percent(95))},
 				},
 			},

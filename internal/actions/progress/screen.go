@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package progress
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// Screen is a release at a glance.
+type Screen struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Service   string `json:"service"`
+	// HasRollout says whether the release has a spec.rollout.
+	HasRollout bool `json:"hasRollout"`
+	// Run is the run that began last; nil before the first.
+	Run        *Run        `json:"run,omitempty"`
+	Stages     []Stage     `json:"stages,omitempty"`
+	Variations []Variation `json:"variations,omitempty"`
+	// Proxies says which proxies have what is in force; nil when the status does not say it.
+	Proxies *Proxies `json:"proxies,omitempty"`
+	// Judge is the verdict about the stage under way; nil without a verdict.
+	Judge *Judge `json:"judge,omitempty"`
+	// Wait is what the run waits for; nil while the run waits for nothing.
+	Wait *Wait `json:"wait,omitempty"`
+	// Next says what follows the stage under way; empty when no stage is under way.
+	Next string `json:"next,omitempty"`
+}
+
+// Run is one revision on its way.
+type Run struct {
+	Number int64             `json:"number"`
+	State  v1alpha1.RunState `json:"state"`
+	// From and To name the revisions: by the image, or by the hash when the image is not known.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Strategy is the RolloutStrategy by name; empty when the release has a strategy of its own.
+	Strategy string `json:"strategy,omitempty"`
+	// Age is the time from the begin of the run until its end, or until now.
+	Age Duration `json:"age"`
+	// EndTime is when the run ended; nil while the run is under way.
+	EndTime *metav1.Time `json:"endTime,omitempty"`
+	// Message is about the end, for people.
+	Message string `json:"message,omitempty"`
+}
+
+// Stage is one stage of the run.
+type Stage struct {
+	Number int32                      `json:"number"`
+	State  v1alpha1.RolloutStageState `json:"state"`
+	// Percentage of the requests that the canary gets, such as "25".
+	Percentage string `json:"percentage"`
+	// Measured is for how long the clock of the stage has run, without the times in which the clock stood.
+	Measured Duration `json:"measured"`
+	// Wanted is the shortest time that the stage is measured.
+	Wanted Duration `json:"wanted"`
+	// NeedsApproval says whether a person still has to approve the stage.
+	NeedsApproval bool   `json:"needsApproval,omitempty"`
+	ApprovedBy    string `json:"approvedBy,omitempty"`
+	// Restarts counts measurements that began anew.
+	Restarts int32  `json:"restarts,omitempty"`
+	Message  string `json:"message,omitempty"`
+}
+
+// Judge is the verdict about the stage under way.
+type Judge struct {
+	Verdict v1alpha1.HealthVerdict `json:"verdict"`
+	Message string                 `json:"message,omitempty"`
+}
+
+// Wait is what the run waits for.
+type Wait struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Deadline is when something follows; nil when no time ends the wait.
+	Deadline *metav1.Time `json:"deadline,omitempty"`
+	// Left is the time until the deadline; 0 when the deadline is over or absent.
+	Left Duration `json:"left"`
+}
+
+// Duration is a length of time that JSON shows as a Kubernetes duration, such as "4m40s".
+type Duration = metav1.Duration
+
+// IsOver tells whether a run goes no further.
+func (r *Run) IsOver() bool { return hasEnded(r.State) }
+
+func hasEnded(state v1alpha1.RunState) bool { return state == "Completed" || state == "RolledBack" }
+
+// ScreenOf returns the release at a glance. now is the time of the API server.
+func ScreenOf(r *v1alpha1.ABRelease, now time.Time) Screen {
+	s := Screen{
+		Namespace: r.Namespace, Name: r.Name, Service: r.Spec.ServiceName, HasRollout: r.Spec.Rollout != nil,
+		Variations: variationsOf(r), Proxies: proxiesOf(&r.Status),
+	}
+	in := r.Status.Rollout
+	if in == nil || !s.HasRollout {
+		return s
+	}
+	s.Wait = waitOf(in.Waiting, now)
+	if in.Run == nil {
+		return s
+	}
+	s.Run = runOf(in.Run, now)
+	for i := range in.Run.Stages {
+		s.Stages = append(s.Stages, stageOf(&in.Run.Stages[i], now))
+	}
+	if a := analysisOf(in); a != nil && a.Verdict != "" {
+		s.Judge = &Judge{Verdict: a.Verdict, Message: a.Message}
+	}
+	s.Next = nextOf(in)
+	return s
+}
+
+func runOf(in *v1alpha1.RolloutRun, now time.Time) *Run {
+	end := now
+	if !in.CompletionTime.IsZero() {
+		end = in.CompletionTime.Time
+	}
+	return &Run{
+		Number: in.Number, State: in.State, From: cmp.Or(in.From.Image, in.From.Hash), To: cmp.Or(in.To.Image, in.To.Hash),
+		Strategy: in.StrategyName, Age: between(in.StartTime.Time, end), EndTime: in.CompletionTime, Message: in.Message,
+	}
+}
+
+func stageOf(in *v1alpha1.RolloutStageStatus, now time.Time) Stage {
+	return Stage{
+		Number: in.Number, State: in.State, Percentage: percentOf(in.TrafficPercentage), Measured: measured(in, now), Wanted: seconds(in.DurationSeconds),
+		NeedsApproval: in.RequireApproval == v1alpha1.Enabled && in.ApprovedBy == "", ApprovedBy: in.ApprovedBy, Restarts: in.Restarts, Message: in.Message,
+	}
+}
+
+// measured returns for how long the clock of a stage has run.
+func measured(in *v1alpha1.RolloutStageStatus, now time.Time) Duration {
+	if in.StartTime.IsZero() {
+		return Duration{}
+	}
+	end := now
+	switch {
+	case !in.CompletionTime.IsZero():
+		end = in.CompletionTime.Time
+	case !in.StopTime.IsZero():
+		end = in.StopTime.Time
+	}
+	return between(in.StartTime.Time.Add(time.Duration(in.StoppedSeconds)*time.Second), end)
+}
+
+func waitOf(in *v1alpha1.RolloutWait, now time.Time) *Wait {
+	if in == nil {
+		return nil
+	}
+	w := &Wait{Reason: in.Reason, Message: in.Message, Deadline: in.DeadlineTime}
+	if !in.DeadlineTime.IsZero() {
+		w.Left = between(now, in.DeadlineTime.Time)
+	}
+	return w
+}
+
+// nextOf says what follows the stage under way, and which person has to come before.
+func nextOf(in *v1alpha1.RolloutStatus) string {
+	i := int(in.Stage) - 1
+	if i < 0 || i >= len(in.Run.Stages) || hasEnded(in.Run.State) {
+		return ""
+	}
+	next := fmt.Sprintf("all requests to %s for good", in.Run.To.Variation)
+	isLast := i+1 == len(in.Run.Stages)
+	if !isLast {
+		next = percentOf(in.Run.Stages[i+1].TrafficPercentage) + " %"
+	}
+	stage := &in.Run.Stages[i]
+	switch {
+	case stage.RequireApproval == v1alpha1.Enabled && stage.ApprovedBy == "":
+		next += ", after an approval"
+	case in.Run.AutoAdvance == v1alpha1.Disabled && !isLast:
+		next += ", after the verb Advance"
+	}
+	return next
+}
+
+// analysisOf returns the analysis if it is about the stage under way; nil otherwise.
+func analysisOf(in *v1alpha1.RolloutStatus) *v1alpha1.RolloutAnalysis {
+	if a := in.Analysis; a != nil && in.Run != nil && in.Stage > 0 && a.Run == in.Run.Number && a.Stage == in.Stage {
+		return a
+	}
+	return nil
+}
+
+func percentOf(p *v1alpha1.Percentage) string {
+	if p == nil {
+		return ""
+	}
+	return p.String()
+}
+
+func seconds(n *int64) Duration {
+	if n == nil {
+		return Duration{}
+	}
+	return Duration{Duration: time.Duration(*n) * time.Second}
+}
+
+// between returns the time from one point to a later one; 0 when the second is not later.
+func between(from, to time.Time) Duration { return Duration{Duration: max(0, to.Sub(from))} }
