@@ -22,7 +22,7 @@ type app struct{ *invocation.Invocation }
 // Command returns the group "release" with its verbs.
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
-	commands := []*cobra.Command{a.listCommand(), a.getCommand(), a.watchCommand()}
+	commands := []*cobra.Command{a.listCommand(), a.getCommand(), a.watchCommand(), a.whyCommand()}
 	for _, v := range verbs {
 		commands = append(commands, a.verbCommand(v))
 	}

@@ -66,7 +66,7 @@ func TestReleasesAreShown(t *testing.T) {
 	static := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", CreationTimestamp: clitest.Before(time.Minute)}}
 	static.Spec.ServiceName, static.Status.Split = "cart", "a 50 / b 50"
 	for name, args := range map[string][]string{
-		"list": {"list"}, "list-everywhere": {"list", "-A", "-o", "wide"}, "get": {"get", "web"}, "get-without-a-rollout": {"get", "cart"}, "list-name": {"list", "-o", "name"},
+		"list": {"list"}, "list-everywhere": {"list", "-A", "-o", "wide"}, "get": {"get", "web"}, "why": {"why", "web"}, "why-structured": {"why", "web", "-o", "json"}, "get-without-a-rollout": {"get", "cart"}, "list-name": {"list", "-o", "name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := clitest.Cluster{Objects: []client.Object{rolling(), static}}.Run(t, commands, "", append([]string{"release"}, args...)...)
