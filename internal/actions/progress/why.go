@@ -4,6 +4,7 @@ package progress
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -105,16 +106,9 @@ type explainer struct {
 
 // waits tells whether the run waits for one of these reasons.
 func (x *explainer) waits(reasons ...string) bool {
-	if x.s.Wait == nil {
-		return false
-	}
-	for _, reason := range reasons {
-		if x.s.Wait.Reason == reason {
-			x.named = true
-			return true
-		}
-	}
-	return false
+	is := x.s.Wait != nil && slices.Contains(reasons, x.s.Wait.Reason)
+	x.named = x.named || is
+	return is
 }
 
 // held returns a condition that holds the run with the message of its wait, or else another message.

@@ -11,17 +11,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
 
 // app carries out the commands of this package with an invocation.
-type app struct{ *invocation.Invocation }
+type app struct {
+	*invocation.Invocation
+	// pause waits before a watch is taken up again.
+	pause actions.Pause
+}
 
 // Command returns the group "release" with its verbs.
 func Command(inv *invocation.Invocation) *cobra.Command {
-	a := &app{Invocation: inv}
+	return (&app{Invocation: inv, pause: actions.BackOff}).command()
+}
+
+func (a *app) command() *cobra.Command {
 	commands := []*cobra.Command{a.listCommand(), a.getCommand(), a.watchCommand(), a.whyCommand()}
 	for _, v := range verbs {
 		commands = append(commands, a.verbCommand(v))
