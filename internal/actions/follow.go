@@ -46,7 +46,7 @@ func FollowRelease(ctx context.Context, c client.WithWatch, r *v1alpha1.ABReleas
 		})
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // the end of the context is the end of the watch
 		case err == nil || !IsTransient(err):
 			return err
 		}

@@ -107,35 +107,34 @@ func (g Goal) For(in *v1alpha1.RolloutStatus) Goal {
 
 // Judge says how a release stands to the goal. A run that another run has followed is over.
 func (g Goal) Judge(in *v1alpha1.RolloutStatus) Outcome {
-	if in == nil || in.Run == nil || in.Run.Number < g.Run {
-		return Awaited
-	}
-	if g.Kind != GoalNone && g.Run > 0 && in.Run.Number > g.Run {
-		return Missed
-	}
-	completed, rolledBack := in.Run.State == "Completed", in.Run.State == "RolledBack"
-	reached, missed := false, completed || rolledBack
-	switch g.Kind {
-	case GoalNone:
-		return Awaited
-	case GoalCompleted:
-		reached = completed
-	case GoalRolledBack:
-		reached = rolledBack
-	case GoalEnded:
-		reached = completed || rolledBack
-	case GoalStage:
-		exists := int(g.Stage) <= len(in.Run.Stages)
-		reached = exists && (completed || in.Run.State == "Promoting" || !rolledBack && in.Stage >= g.Stage)
-		missed = missed || !exists
-	case GoalWaiting:
-		reached = in.Waiting != nil && in.Waiting.Reason == g.Reason
-	}
 	switch {
-	case reached:
+	case g.Kind == GoalNone || in == nil || in.Run == nil || in.Run.Number < g.Run:
+		return Awaited
+	case g.Run > 0 && in.Run.Number > g.Run:
+		return Missed
+	case g.isReached(in):
 		return Reached
-	case missed:
+	case hasEnded(in.Run.State), g.Kind == GoalStage && int(g.Stage) > len(in.Run.Stages):
 		return Missed
 	}
 	return Awaited
+}
+
+func (g Goal) isReached(in *v1alpha1.RolloutStatus) bool {
+	run := in.Run
+	switch g.Kind {
+	case GoalCompleted:
+		return run.State == "Completed"
+	case GoalRolledBack:
+		return run.State == "RolledBack"
+	case GoalEnded:
+		return hasEnded(run.State)
+	case GoalStage:
+		isPast := run.State == "Completed" || run.State == "Promoting" || run.State == "Running" && in.Stage >= g.Stage
+		return isPast && int(g.Stage) <= len(run.Stages)
+	case GoalWaiting:
+		return in.Waiting != nil && in.Waiting.Reason == g.Reason
+	case GoalNone:
+	}
+	return false
 }
