@@ -27,6 +27,7 @@ type leader struct {
 	part        elected.Part
 	authorities *authority.Metrics
 	sequences   *abrelease.Metrics
+	releases    *abrelease.RolloutMetrics
 	window      *discovery.Window
 	routers     *discovery.Routers
 	times       abrelease.Times
@@ -42,12 +43,16 @@ func newLeader(config *rest.Config, opts *options.XDS, registry prometheus.Regis
 	if err != nil {
 		return nil, err
 	}
+	releases, err := abrelease.NewRolloutMetrics(registry)
+	if err != nil {
+		return nil, err
+	}
 	return &leader{
 		part: elected.Part{
 			Config: config, Lease: opts.LeaseName, Namespace: opts.Namespace, LeaderElect: true,
 			Time: servertime.New(clock.RealClock{}), Log: log,
 		},
-		authorities: authorities, sequences: sequences, rollouts: opts.Rollouts,
+		authorities: authorities, sequences: sequences, releases: releases, rollouts: opts.Rollouts,
 	}, nil
 }
 
@@ -63,7 +68,7 @@ func (l *leader) lead(mgr manager.Manager, _ *rest.Config) error {
 		return fmt.Errorf("following the other replicas: %w", err)
 	}
 	err := abrelease.Add(mgr, abrelease.Setup{
-		Window: l.window, Routers: l.routers, Reporters: l.routers, Metrics: l.sequences, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log, Times: l.times, Rollouts: l.rollouts,
+		Window: l.window, Routers: l.routers, Reporters: l.routers, Metrics: l.sequences, RolloutMetrics: l.releases, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log, Times: l.times, Rollouts: l.rollouts,
 	})
 	return errors.Join(err, authority.Add(mgr, l.part.Namespace, l.authorities))
 }

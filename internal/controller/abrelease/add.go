@@ -38,6 +38,8 @@ type Setup struct {
 	Times Times
 	// Metrics tell how full the ledger is; may be nil.
 	Metrics *Metrics
+	// RolloutMetrics tell of rollouts; may be nil.
+	RolloutMetrics *RolloutMetrics
 	// Rollouts has the controller carry out spec.rollout.
 	Rollouts bool
 }
@@ -49,6 +51,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 	r := &Reconciler{
 		Client: mgr.GetClient(), Endpoints: setup.Window, Mesh: setup.Window, Routers: setup.Routers, Sequences: ledger,
 		Recorder: mgr.GetEventRecorder(recorder), Clock: setup.Clock, Log: setup.Log.WithName("abrelease"), Times: setup.Times,
+		Metrics: setup.RolloutMetrics,
 	}
 	if setup.Rollouts {
 		r.Revisions = &revisions.Reader{Live: mgr.GetAPIReader()}
@@ -61,6 +64,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 		if !installed(ctx, mgr, r.Log) {
 			return nil
 		}
+		defer setup.RolloutMetrics.lead(setup.Clock)()
 		if err := r.Register(mgr, setup.Window); err != nil {
 			return err
 		}

@@ -81,9 +81,11 @@ type Reconciler struct {
 	Sequences Sequences
 	// Revisions is nil where the installation carries out no rollouts.
 	Revisions Revisions
-	Recorder  events.EventRecorder
-	Clock     clock.PassiveClock
-	Log       logr.Logger
+	// Metrics tell of rollouts; may be nil.
+	Metrics  *RolloutMetrics
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	Log      logr.Logger
 	// Times are those of production unless they are set.
 	Times Times
 
@@ -108,6 +110,8 @@ type subject struct {
 	decision release.Decision
 	// rollout is nil for a release without stages, and for one of which no split is in force.
 	rollout *rollout.Decision
+	// tally is what metrics count of the rollout, once it is stored.
+	tally rollout.Tally
 	// analysis is nil while no run is on.
 	analysis *analysis
 	// seen is nil when nobody was asked, or nobody knew.
@@ -124,6 +128,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, fmt.Errorf("reading release %s: %w", request, err)
 		}
 		r.written.forget(request.NamespacedName)
+		r.Metrics.forget(request.NamespacedName)
 		return reconcile.Result{}, errors.Join(s.router.Remove(ctx), r.Sequences.Settle(ctx, request.NamespacedName))
 	}
 	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.roll, r.raise, r.write} {

@@ -52,7 +52,7 @@ func (r *Reconciler) roll(ctx context.Context, s *subject) error {
 	facts := r.rolloutFacts(ctx, s)
 	facts.Health = r.analyze(ctx, s, facts.Before, facts.Standing)
 	decision := rollout.Decide(facts)
-	s.rollout = &decision
+	s.rollout, s.tally = &decision, rollout.TallyOf(facts, decision)
 	now := s.decision.After.Terms()
 	if s.facts.Terms != nil {
 		now = *s.facts.Terms
