@@ -27,6 +27,7 @@ type leader struct {
 	part        elected.Part
 	authorities *authority.Metrics
 	sequences   *abrelease.Metrics
+	releases    *abrelease.RolloutMetrics
 	window      *discovery.Window
 	routers     *discovery.Routers
 	times       abrelease.Times
@@ -51,7 +52,11 @@ func newLeader(config *rest.Config, opts *options.XDS, registry prometheus.Regis
 	if err != nil {
 		return nil, err
 	}
-	return &leader{part: part, authorities: authorities, sequences: sequences, rollouts: opts.Rollouts, gates: gates}, nil
+	releases, err := abrelease.NewRolloutMetrics(registry)
+	if err != nil {
+		return nil, err
+	}
+	return &leader{part: part, authorities: authorities, sequences: sequences, releases: releases, rollouts: opts.Rollouts, gates: gates}, nil
 }
 
 // run competes for the lease until ctx ends, and leads while it has it.
@@ -66,7 +71,7 @@ func (l *leader) lead(mgr manager.Manager, _ *rest.Config) error {
 		return fmt.Errorf("following the other replicas: %w", err)
 	}
 	err := abrelease.Add(mgr, abrelease.Setup{
-		Window: l.window, Routers: l.routers, Reporters: l.routers, Metrics: l.sequences, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log, Times: l.times,
+		Window: l.window, Routers: l.routers, Reporters: l.routers, Metrics: l.sequences, RolloutMetrics: l.releases, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log, Times: l.times,
 		Rollouts: l.rollouts, Installation: l.gates.installation, Queries: l.gates.queries, Egress: l.gates.egress,
 	})
 	return errors.Join(err, authority.Add(mgr, l.part.Namespace, l.authorities))

@@ -67,6 +67,7 @@ func Checks() []Check {
 		{"mesh.proxies", Warning, "all proxies are connected", withMesh("whether all proxies are connected", checkMeshProxies)},
 		{"mesh.upstreams", Warning, "proxies get all Services that their pods ask for", withMesh("whether proxies get all Services that their pods ask for", checkMeshUpstreams)},
 		{"mesh.orphans", Warning, "no proxy runs without a discovery server", checkMeshOrphans},
+		{"delivery.releases", Warning, "rollouts go on", withMesh("whether rollouts go on", checkDelivery)},
 	}
 	for _, p := range powers() {
 		checks = append(checks, Check{p.id, p.worst, p.good, p.check})

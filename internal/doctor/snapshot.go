@@ -256,6 +256,9 @@ type Snapshot struct {
 	// Mesh is what proxies depend on.
 	Mesh Mesh
 
+	// Delivery is what rollouts depend on.
+	Delivery Delivery
+
 	// GitOps is read only where such a tool is in the cluster or left its mark.
 	GitOps GitOps
 

@@ -54,7 +54,7 @@ func (r *Reader) Read(ctx context.Context, w traffic.Workload, labels []string) 
 	if err != nil {
 		return rollout.Arm{}, err
 	}
-	if len(labels) == 1 && arm.Updated == arm.Targets {
+	if arm.Revision.Hash != "" && len(labels) == 1 && arm.Updated == arm.Targets {
 		arm.Revision.Label = labels[0]
 	}
 	r.mu.Lock()

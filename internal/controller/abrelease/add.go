@@ -42,6 +42,8 @@ type Setup struct {
 	Times Times
 	// Metrics tell how full the ledger is; may be nil.
 	Metrics *Metrics
+	// RolloutMetrics tell of rollouts; may be nil.
+	RolloutMetrics *RolloutMetrics
 	// Rollouts has the controller carry out spec.rollout.
 	Rollouts bool
 	// Installation says which gates rollouts can have.
@@ -59,6 +61,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 	r := &Reconciler{
 		Client: mgr.GetClient(), Endpoints: setup.Window, Mesh: setup.Window, Routers: setup.Routers, Sequences: ledger,
 		Recorder: mgr.GetEventRecorder(recorder), Clock: setup.Clock, Log: setup.Log.WithName("abrelease"), Times: setup.Times,
+		Metrics: setup.RolloutMetrics,
 	}
 	if setup.Rollouts {
 		r.Revisions, r.Installation = &revisions.Reader{Live: mgr.GetAPIReader()}, setup.Installation
@@ -74,6 +77,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 		if setup.Rollouts { // another time of leading asks anew
 			r.Gates = gatekeeper.New(ctx, setup.Queries, setup.posts(mgr), setup.Clock, r.Log)
 		}
+		defer setup.RolloutMetrics.lead(setup.Clock)()
 		if err := r.Register(mgr, setup.Window); err != nil {
 			return err
 		}

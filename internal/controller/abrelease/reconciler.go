@@ -85,9 +85,11 @@ type Reconciler struct {
 	Gates Gates
 	// Installation says which gates there are.
 	Installation rollout.Installation
-	Recorder     events.EventRecorder
-	Clock        clock.PassiveClock
-	Log          logr.Logger
+	// Metrics tell of rollouts; may be nil.
+	Metrics  *RolloutMetrics
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	Log      logr.Logger
 	// Times are those of production unless they are set.
 	Times Times
 
@@ -116,6 +118,8 @@ type subject struct {
 	selected string
 	// unknown says that the workload of a variation could not be read.
 	unknown bool
+	// tally is what metrics count of the rollout, once it is stored.
+	tally rollout.Tally
 	// analysis is nil while no run is on.
 	analysis *analysis
 	// gatesAgain is how soon gates make another look; 0 if they do not.
@@ -135,6 +139,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		r.written.forget(request.NamespacedName)
 		r.forgetGates(request.NamespacedName)
+		r.Metrics.forget(request.NamespacedName)
 		return reconcile.Result{}, errors.Join(s.router.Remove(ctx), r.Sequences.Settle(ctx, request.NamespacedName))
 	}
 	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.roll, r.askGates, r.raise, r.hold, r.write, r.letGo} {

@@ -61,7 +61,7 @@ func (r *Reconciler) roll(ctx context.Context, s *subject) error {
 	}
 	facts.Answers = r.gateAnswers(s)
 	decision := rollout.Decide(facts)
-	s.rollout = &decision
+	s.rollout, s.tally = &decision, rollout.TallyOf(facts, decision)
 	now := s.decision.After.Terms()
 	if s.facts.Terms != nil {
 		now = *s.facts.Terms

@@ -45,13 +45,17 @@ func (r *Reconciler) write(ctx context.Context, s *subject) error {
 	s.writeSeen(status)
 	r.writeRollout(s, was, status)
 	s.writeConditions(status)
+	name := client.ObjectKeyFromObject(s.release)
 	if !r.worth(s, was) {
+		r.Metrics.note(name, was)
 		return nil
 	}
 	if err := r.Client.Status().Update(ctx, s.release); err != nil {
 		return fmt.Errorf("writing the status of release %s/%s: %w", s.release.Namespace, s.release.Name, err)
 	}
-	r.written.note(client.ObjectKeyFromObject(s.release), s.now)
+	r.written.note(name, s.now)
+	r.Metrics.note(name, &s.release.Status)
+	r.Metrics.count(s.tally)
 	r.tell(s, was)
 	return nil
 }

@@ -63,6 +63,7 @@ func (r *reader) installation(ctx context.Context) {
 	s.AssessorLease = result(leaseOf(lease), "get leases in namespace "+s.Namespace, err)
 	r.executor(ctx)
 	r.mesh(ctx)
+	r.delivery(ctx)
 }
 
 func leaseOf(l *coordinationv1.Lease) doctor.Lease {

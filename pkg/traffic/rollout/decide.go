@@ -128,7 +128,7 @@ func (m *machine) supersede() {
 // void begins the measurement of the stage anew.
 func (m *machine) void(why string) {
 	i := m.next.Run.current()
-	if i < 0 || m.next.Run.State != Running || m.next.Run.Stages[i].StartTime.IsZero() {
+	if i < 0 || m.next.Run.State != Running || m.next.Run.Stages[i].State != StageRunning || m.next.Run.Stages[i].StartTime.IsZero() {
 		return
 	}
 	stage := &m.next.Run.Stages[i]
