@@ -90,7 +90,7 @@ func install(ctx context.Context, n *narrator, admin clusterAccess, images image
 		"helm", "upgrade", "--install", "plumbline", "charts/plumbline",
 		"--namespace", systemNamespace, "--wait", "--timeout", "3m",
 		"--set", "image.registry=" + images.registry, "--set", "image.tag=" + images.tag(),
-		"--set", "mesh.enabled=true", "--set", "gateway.enabled=true",
+		"--set", "mesh.enabled=true", "--set", "gateway.enabled=true", "--set", "delivery.enabled=true",
 		"--set", "mesh.proxy.image.repository=" + images.registry + "/envoy", "--set", "mesh.proxy.image.tag=" + images.tag(),
 		// Of the demo nothing need remain, and there may be no volumes; it reads its
 		// records through the executor.

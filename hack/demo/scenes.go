@@ -51,6 +51,7 @@ func scenes() []scene {
 		{"a mass drift freezes", (*story).freeze},
 		{"the evidence is verified", (*story).prove},
 		{"traffic is divided", (*story).divide},
+		{"a new version proves itself", (*story).rollOut},
 	}
 }
 

@@ -139,7 +139,9 @@ type orders struct {
 	Started  uint64            `json:"started"`
 	Answered map[string]uint64 `json:"answered"`
 	Failed   uint64            `json:"failed"`
-	Failures []string          `json:"failures"`
+	// Spoiled are the failed orders that a bad version answered.
+	Spoiled  uint64   `json:"spoiled"`
+	Failures []string `json:"failures"`
 }
 
 // orders of a buyer until now, read through the API server.

@@ -65,7 +65,7 @@ spec:
         image: IMAGE
         env:
         - {name: SHOP_VISITS, value: "ADDRESS"}
-        - {name: SHOP_VISIT_RATE, value: "50"}
+        - {name: SHOP_VISIT_RATE, value: "100"}
         ports: [{containerPort: 8080}]
         readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
         resources: {requests: {cpu: 5m, memory: 16Mi}, limits: {memory: 64Mi}}

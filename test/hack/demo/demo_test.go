@@ -173,6 +173,7 @@ func story(t *testing.T, s *somebody) string {
 		"So much drifts at once that one cause must be assumed",
 		"The evidence of what was done",
 		"Traffic is divided between two versions",
+		"A new version proves itself, and a bad one is rolled back",
 		"What to try next",
 		"What is left in this cluster, and how to remove it",
 	}
