@@ -95,29 +95,30 @@ func (g Goal) Judge(in *v1alpha1.RolloutStatus) Outcome {
 	if in == nil || in.Run == nil || in.Run.Number < g.Run {
 		return Awaited
 	}
-	completed, rolledBack := in.Run.State == "Completed", in.Run.State == "RolledBack"
-	reached, missed := false, completed || rolledBack
-	switch g.Kind {
-	case GoalNone:
-		return Awaited
-	case GoalCompleted:
-		reached = completed
-	case GoalRolledBack:
-		reached = rolledBack
-	case GoalEnded:
-		reached = completed || rolledBack
-	case GoalStage:
-		exists := int(g.Stage) <= len(in.Run.Stages)
-		reached = exists && (completed || in.Run.State == "Promoting" || !rolledBack && in.Stage >= g.Stage)
-		missed = missed || !exists
-	case GoalWaiting:
-		reached = in.Waiting != nil && in.Waiting.Reason == g.Reason
-	}
 	switch {
-	case reached:
+	case g.Kind == GoalNone:
+		return Awaited
+	case g.isReached(in):
 		return Reached
-	case missed:
+	case hasEnded(in.Run.State) || g.Kind == GoalStage && int(g.Stage) > len(in.Run.Stages):
 		return Missed
 	}
 	return Awaited
+}
+
+func (g Goal) isReached(in *v1alpha1.RolloutStatus) bool {
+	state := in.Run.State
+	switch g.Kind {
+	case GoalNone:
+	case GoalCompleted, GoalRolledBack:
+		return string(state) == string(g.Kind)
+	case GoalEnded:
+		return hasEnded(state)
+	case GoalStage:
+		isBehind := state == "Completed" || state == "Promoting"
+		return int(g.Stage) <= len(in.Run.Stages) && (isBehind || !hasEnded(state) && in.Stage >= g.Stage)
+	case GoalWaiting:
+		return in.Waiting != nil && in.Waiting.Reason == g.Reason
+	}
+	return false
 }

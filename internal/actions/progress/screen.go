@@ -147,7 +147,7 @@ func measured(in *v1alpha1.RolloutStageStatus, now time.Time) Duration {
 	case !in.StopTime.IsZero():
 		end = in.StopTime.Time
 	}
-	return between(in.StartTime.Time.Add(time.Duration(in.StoppedSeconds)*time.Second), end)
+	return between(in.StartTime.Add(time.Duration(in.StoppedSeconds)*time.Second), end)
 }
 
 func waitOf(in *v1alpha1.RolloutWait, now time.Time) *Wait {

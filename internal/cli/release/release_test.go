@@ -49,7 +49,7 @@ func rolling() *v1alpha1.ABRelease {
 				Run: 7, Stage: 2, Verdict: "Pass", Message: "WithinThreshold: 0.3% errors",
 				Variations: []v1alpha1.VariationHealth{
 					{Variation: "blue", ErrorRate: "0.31", ErrorRateLow: "0.27", ErrorRateHigh: "0.36", LatencyP50Milliseconds: 12, LatencyP99Milliseconds: 181, Samples: 61204},
-					{Variation: "green", ErrorRate: "0.33", ErrorRateLow: "0.25", ErrorRateHigh: "0.43", Samples: 20871},
+					{Variation: "green", HealthPercentage: "99.52", ErrorRate: "0.33", ErrorRateLow: "0.25", ErrorRateHigh: "0.43", Samples: 20871},
 				},
 			},
 			History: []v1alpha1.RolloutEvent{{Number: 1, EventTime: begin, Run: 7, Event: "ab.created", Message: "run 7: green from shop:1 to shop:2\x1b[31m"}},
