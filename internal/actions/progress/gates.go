@@ -5,6 +5,7 @@ package progress
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
@@ -100,7 +101,7 @@ func (g *gates) counts() Gate {
 func (g *gates) minimumTime() Gate {
 	const name = "MinimumTime"
 	done, wanted := measured(g.stage, g.Now), seconds(g.stage.DurationSeconds)
-	value := fmt.Sprintf("%s of %s measured", done.Duration.Truncate(1e9), wanted.Duration)
+	value := fmt.Sprintf("%s of %s measured", done.Truncate(time.Second), wanted.Duration)
 	switch {
 	case g.stage.StartTime == nil:
 		return Gate{name, GateUnknown, "the clock of the stage has not begun", ""}
