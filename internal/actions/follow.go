@@ -44,10 +44,10 @@ func FollowRelease(ctx context.Context, c client.WithWatch, r *v1alpha1.ABReleas
 			attempt = 0
 			return done(current, deleted)
 		})
-		switch {
-		case ctx.Err() != nil:
-			return nil //nolint:nilerr // the end of the context is the end of the watch
-		case err == nil || !IsTransient(err):
+		if ctx.Err() != nil || err == nil {
+			return nil //nolint:nilerr // the end of the context is no error
+		}
+		if !IsTransient(err) {
 			return err
 		}
 		attempt++

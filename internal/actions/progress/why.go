@@ -7,253 +7,184 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
-// CheckState says how a condition of a run stands.
-type CheckState string
+// GateState says whether a gate lets a run go on.
+type GateState string
 
-// The states of a condition.
+// The states. A gate whose facts are not known is Unknown.
 const (
-	CheckPassed  CheckState = "Passed"
-	CheckHolding CheckState = "Holding"
-	CheckFailed  CheckState = "Failed"
-	CheckUnknown CheckState = "Unknown"
+	GateOK      GateState = "OK"
+	GateHolds   GateState = "Holds"
+	GateUnknown GateState = "Unknown"
 )
 
-// Check is one condition that a run has to meet before the run goes on.
-type Check struct {
-	Name    string     `json:"name"`
-	State   CheckState `json:"state"`
-	Message string     `json:"message"`
-}
-
-// Explanation says why a run is where it is.
-type Explanation struct {
-	// Headline names the release, the run, and the stage.
-	Headline string `json:"headline"`
-	// Checks are the conditions in the order in which they are decided; none of a run that has ended.
-	Checks []Check `json:"checks,omitempty"`
-	// Because says why the run ended; empty while the run is on.
-	Because string `json:"because,omitempty"`
-	// Next says what follows.
+// Gate is one thing that a run needs to go on.
+type Gate struct {
+	// Name of the gate in one word.
+	Name  string    `json:"name"`
+	State GateState `json:"state"`
+	// Value is what is known, for people.
+	Value string `json:"value"`
+	// Next says what opens the gate, or what follows; empty if nothing is to be said.
 	Next string `json:"next,omitempty"`
-	// Rejected is the revision that the run has rejected; empty if none.
-	Rejected string `json:"rejected,omitempty"`
 }
 
-// Explain returns why a run is where it is. now is the time of the API server.
-func Explain(r *v1alpha1.ABRelease, now time.Time) Explanation {
-	s := ScreenOf(r, now)
-	name := r.Namespace + "/" + r.Name
-	switch {
-	case !s.HasRollout:
-		return Explanation{Headline: name + " has no rollout: the percentages of the spec are what proxies are told"}
-	case s.Run == nil:
-		e := Explanation{Headline: name + " has no run yet"}
-		if c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionProgressing); c != nil {
-			e.Because = c.Message
-		}
+// Explanation tells why a run goes on or does not, or why the run has ended.
+type Explanation struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Run       *Run   `json:"run,omitempty"`
+	// Gates in the order in which the discovery server looks at them.
+	Gates []Gate `json:"gates,omitempty"`
+	// End is why the run has ended; nil while the run is under way.
+	End *End `json:"end,omitempty"`
+	// Wait is what the run waits for; nil while the run waits for nothing.
+	Wait *Wait `json:"wait,omitempty"`
+	// Next says what follows the stage under way; empty when no stage is under way.
+	Next string `json:"next,omitempty"`
+}
+
+// End tells why a run has ended.
+type End struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
+	// Judge is the last verdict about the run, and Health are its numbers; empty without a measurement.
+	Judge  *Judge                     `json:"judge,omitempty"`
+	Health []v1alpha1.VariationHealth `json:"health,omitempty"`
+	// Rejected is the revision that no run takes up again until a person asks for it.
+	Rejected *v1alpha1.RejectedRevision `json:"rejected,omitempty"`
+}
+
+// Question is what an explanation rests on.
+type Question struct {
+	Release *v1alpha1.ABRelease
+	// Strategy is the RolloutStrategy that the release names; nil if the strategy does not exist.
+	Strategy *v1alpha1.RolloutStrategySpec
+	// StrategyUnread says why the RolloutStrategy could not be read; empty if it was read or does not exist.
+	StrategyUnread string
+	// Now is the time of the API server.
+	Now time.Time
+}
+
+// Explain tells why a run goes on or does not. Each gate rests on the status alone, but for the strategy.
+func Explain(q *Question) Explanation {
+	r := q.Release
+	e := Explanation{Namespace: r.Namespace, Name: r.Name}
+	in := r.Status.Rollout
+	if r.Spec.Rollout == nil || in == nil {
 		return e
 	}
-	e := Explanation{Headline: fmt.Sprintf("%s: run %d is %s", name, s.Run.Number, s.Run.State)}
-	if s.Run.IsOver() {
-		e.Because, e.Next = s.Run.Message, "another revision begins the next run"
-		for i := range r.Status.Rollout.Rejected {
-			if rejected := &r.Status.Rollout.Rejected[i]; rejected.Run == s.Run.Number {
-				e.Rejected = s.Run.To
-			}
-		}
+	e.Wait = waitOf(in.Waiting, q.Now)
+	g := gates{Question: q, in: in, run: in.Run}
+	e.Gates = []Gate{g.spec(), g.strategy(), g.revision()}
+	if in.Run == nil {
 		return e
 	}
-	if stage := stageUnderWay(r.Status.Rollout, &s); stage != nil {
-		e.Headline += fmt.Sprintf(", stage %d of %d (%s %%)", stage.Number, len(s.Stages), stage.Percentage)
+	e.Run, e.Next = runOf(in.Run, q.Now), nextOf(in)
+	if e.Run.IsOver() {
+		e.End = endOf(in)
+		return e
 	}
-	x := explainer{r: r, in: r.Status.Rollout, s: &s}
-	for _, check := range []func() (Check, bool){x.spec, x.revision, x.pods, x.proxies, x.traffic, x.counts, x.minimumTime, x.judge} {
-		if c, is := check(); is {
-			e.Checks = append(e.Checks, c)
-		}
+	e.Gates = append(e.Gates, g.start(), g.pods(), g.proxies(), g.observed())
+	if i := int(in.Stage) - 1; in.Run.State == "Running" && i >= 0 && i < len(in.Run.Stages) {
+		g.stage = &in.Run.Stages[i]
+		e.Gates = append(e.Gates, g.counts(), g.minimumTime(), g.verdict(), g.approval(), g.autoAdvance())
 	}
-	e.Checks = append(e.Checks, x.gates()...)
-	for _, check := range []func() (Check, bool){x.person, x.pause, x.otherWait} {
-		if c, is := check(); is {
-			e.Checks = append(e.Checks, c)
-		}
-	}
-	e.Next = s.Next
+	e.Gates = append(e.Gates, g.asked()...)
+	e.Gates = append(e.Gates, g.pause())
 	return e
 }
 
-func stageUnderWay(in *v1alpha1.RolloutStatus, s *Screen) *Stage {
-	if in.Stage < 1 || int(in.Stage) > len(s.Stages) {
-		return nil
-	}
-	return &s.Stages[in.Stage-1]
-}
-
-// explainer looks at one condition after the other.
-type explainer struct {
-	r  *v1alpha1.ABRelease
-	in *v1alpha1.RolloutStatus
-	s  *Screen
-	// named says that the wait of the run was told as a condition.
-	named bool
-}
-
-// waits tells whether the run waits for one of these reasons.
-func (x *explainer) waits(reasons ...string) bool {
-	is := x.s.Wait != nil && slices.Contains(reasons, x.s.Wait.Reason)
-	x.named = x.named || is
-	return is
-}
-
-// held returns a condition that holds the run with the message of its wait, or else another message.
-func (x *explainer) held(name, otherwise string, reasons ...string) (Check, bool) {
-	if x.waits(reasons...) {
-		return Check{name, CheckHolding, x.s.Wait.Message}, true
-	}
-	return Check{name, CheckPassed, otherwise}, true
-}
-
-func (x *explainer) spec() (Check, bool) {
-	if c := meta.FindStatusCondition(x.r.Status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
-		x.waits("InvalidSpec")
-		return Check{"spec", CheckFailed, c.Reason + ": " + c.Message}, true
-	}
-	return x.held("spec", "can be carried out", "InvalidSpec")
-}
-
-func (x *explainer) revision() (Check, bool) {
-	return Check{"revision", CheckPassed, x.s.Run.From + " → " + x.s.Run.To}, true
-}
-
-func (x *explainer) pods() (Check, bool) {
-	for i := range x.s.Variations {
-		v := &x.s.Variations[i]
-		if !v.IsCanary {
-			continue
+func endOf(in *v1alpha1.RolloutStatus) *End {
+	end := &End{Reason: in.Run.Reason, Message: in.Run.Message}
+	if a := in.Analysis; a != nil && a.Run == in.Run.Number {
+		end.Health = a.Variations
+		if a.Verdict != "" {
+			end.Judge = &Judge{Verdict: a.Verdict, Message: a.Message}
 		}
-		if v.Ready == nil || v.Targets == nil {
-			return Check{"pods", CheckUnknown, "the pods of " + string(v.Name) + " are not counted"}, true
+	}
+	for i := range in.Rejected {
+		if in.Rejected[i].Run == in.Run.Number {
+			end.Rejected = &in.Rejected[i]
 		}
-		return x.held("pods", fmt.Sprintf("%s has %d of %d ready", v.Name, *v.Ready, *v.Targets), "Deployment", "Capacity", "FallbackShrunk")
 	}
-	return x.held("pods", "ready", "Deployment", "Capacity", "FallbackShrunk")
+	return end
 }
 
-func (x *explainer) proxies() (Check, bool) {
-	p := x.s.Proxies
-	if p == nil {
-		return Check{"proxies", CheckUnknown, "it is not known which proxies have the split"}, true
-	}
-	text := fmt.Sprintf("%d of %d have acknowledged sequence %d", p.Acknowledged, p.All, p.Sequence)
-	if x.waits("Acknowledgment") || p.Acknowledged < p.All {
-		return Check{"proxies", CheckHolding, text}, true
-	}
-	return Check{"proxies", CheckPassed, text}, true
+// gates looks at each gate of a release.
+type gates struct {
+	*Question
+	in  *v1alpha1.RolloutStatus
+	run *v1alpha1.RolloutRun
+	// stage is the stage under way; nil without one.
+	stage *v1alpha1.RolloutStageStatus
 }
 
-func (x *explainer) traffic() (Check, bool) {
-	return x.held("traffic", "no request is seen where none may be", "Contradicted")
+// waits tells whether the run waits for one of the reasons.
+func (g *gates) waits(reasons ...rollout.WaitReason) bool {
+	return g.in.Waiting != nil && slices.Contains(reasons, rollout.WaitReason(g.in.Waiting.Reason))
 }
 
-func (x *explainer) counts() (Check, bool) {
-	if x.in.Stage == 0 {
-		return Check{}, false
-	}
-	return x.held("counts", "proxies tell counts", "ProxiesSilent", "NoData")
+// held returns a gate that holds with the message of the wait.
+func (g *gates) held(name, next string) Gate {
+	return Gate{name, GateHolds, g.in.Waiting.Message, next}
 }
 
-func (x *explainer) minimumTime() (Check, bool) {
-	stage := stageUnderWay(x.in, x.s)
-	if stage == nil || stage.Wanted.Duration == 0 {
-		return Check{}, false
+func (g *gates) spec() Gate {
+	switch r := g.Release; {
+	case g.waits(rollout.WaitInvalid):
+		return g.held("Spec", "correct the spec; until then no run begins")
+	case r.Status.ObservedGeneration < r.Generation:
+		return Gate{"Spec", GateUnknown, fmt.Sprintf("the status is about generation %d, and the spec has %d", r.Status.ObservedGeneration, r.Generation), "the discovery server reads the spec"}
 	}
-	text := fmt.Sprintf("%s of %s", stage.Measured.Round(time.Second), stage.Wanted.Duration)
-	if x.waits("MinimumTime") || stage.Measured.Duration < stage.Wanted.Duration {
-		return Check{"time", CheckHolding, text}, true
-	}
-	return Check{"time", CheckPassed, text}, true
+	return Gate{"Spec", GateOK, "the spec can be carried out", ""}
 }
 
-func (x *explainer) judge() (Check, bool) {
-	if x.in.Stage == 0 {
-		return Check{}, false
+func (g *gates) strategy() Gate {
+	name := g.Release.Spec.Rollout.StrategyName
+	if name == "" {
+		name = "of the release"
 	}
-	if x.s.Judge == nil {
-		return Check{"judge", CheckUnknown, "no verdict about the stage yet"}, true
+	if g.run != nil && !hasEnded(g.run.State) {
+		value := fmt.Sprintf("run %d keeps the strategy that it began with: %d stages", g.run.Number, len(g.run.Stages))
+		return Gate{"Strategy", GateOK, value, ""}
 	}
-	x.waits("MoreData", "Undecided", "BothBad", "StageFailed")
-	text := string(x.s.Judge.Verdict)
-	if x.s.Judge.Message != "" {
-		text += ": " + x.s.Judge.Message
+	if g.StrategyUnread != "" {
+		return Gate{"Strategy", GateUnknown, name + ": " + g.StrategyUnread, ""}
 	}
-	switch x.s.Judge.Verdict {
-	case "Pass":
-		return Check{"judge", CheckPassed, text}, true
-	case "Fail":
-		return Check{"judge", CheckFailed, text}, true
-	case "BothBad", "Undecided", "NoData":
-		return Check{"judge", CheckHolding, text}, true
+	plan, err := rollout.PlanOf(g.Release, g.Strategy, anywhere(g.Release))
+	if err != nil {
+		return Gate{"Strategy", GateHolds, err.Error(), "no run begins until the strategy is there and valid"}
 	}
-	return Check{"judge", CheckUnknown, text}, true
+	return Gate{"Strategy", GateOK, fmt.Sprintf("%s: %d stages", name, len(plan.Strategy.Stages)), ""}
 }
 
-func (x *explainer) gates() (checks []Check) {
-	held := x.waits("Gate")
-	for i := range x.in.Gates {
-		g := &x.in.Gates[i]
-		state := CheckHolding
-		switch g.Result {
-		case "Pass":
-			state = CheckPassed
-		case "Fail":
-			state = CheckFailed
-		}
-		text := string(g.Result)
-		if g.Value != "" {
-			text = g.Value + ", " + text
-		}
-		if g.Message != "" {
-			text += ": " + g.Message
-		}
-		checks = append(checks, Check{"gate " + g.Name, state, text})
-	}
-	if held {
-		checks = append(checks, Check{"gates", CheckHolding, x.s.Wait.Message})
-	}
-	return checks
-}
-
-func (x *explainer) person() (Check, bool) {
-	stage := stageUnderWay(x.in, x.s)
+func (g *gates) revision() Gate {
 	switch {
-	case x.waits("Approval", "ManualAdvance", "ManualStart"):
-		return Check{"person", CheckHolding, x.s.Wait.Message}, true
-	case stage != nil && stage.NeedsApproval:
-		return Check{"person", CheckHolding, fmt.Sprintf("stage %d needs an approval, for which a person is asked once the stage has passed", stage.Number)}, true
-	case stage != nil && stage.ApprovedBy != "":
-		return Check{"person", CheckPassed, "approved by " + stage.ApprovedBy}, true
+	case g.waits(rollout.WaitRevision):
+		return g.held("Revision", "")
+	case g.run == nil:
+		return Gate{"Revision", GateUnknown, "no run has taken up a revision", "a new revision of the inactive variation begins a run"}
+	case hasEnded(g.run.State):
+		return Gate{"Revision", GateOK, "no revision waits", "a new revision of the inactive variation begins a run"}
 	}
-	return Check{}, false
+	to := runOf(g.run, g.Now).To
+	return Gate{"Revision", GateOK, fmt.Sprintf("%s of %s is not rejected", to, g.run.To.Variation), ""}
 }
 
-func (x *explainer) pause() (Check, bool) {
-	if x.r.Spec.Rollout.Pause == v1alpha1.Enabled {
-		x.waits("Paused")
-		return Check{"pause", CheckHolding, "spec.rollout.pause is Enabled: a failure alone changes something"}, true
+func (g *gates) start() Gate {
+	if g.waits(rollout.WaitStart) {
+		return g.held("Start", "ask for Start")
 	}
-	return x.held("pause", "none", "Paused")
+	return Gate{"Start", GateOK, "run is " + string(g.run.State), ""}
 }
 
-// otherWait tells a wait that no condition before has told.
-func (x *explainer) otherWait() (Check, bool) {
-	if x.s.Wait == nil || x.named {
-		return Check{}, false
+func (g *gates) pause() Gate {
+	if g.Release.Spec.Rollout.Pause == v1alpha1.Enabled {
+		return Gate{"Pause", GateHolds, "spec.rollout.pause is Enabled", "resume the release; a failure rolls back all the same"}
 	}
-	return Check{x.s.Wait.Reason, CheckHolding, x.s.Wait.Message}, true
+	return Gate{"Pause", GateOK, "the release is not paused", ""}
 }

@@ -30,7 +30,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 }
 
 func (a *app) command() *cobra.Command {
-	commands := []*cobra.Command{a.listCommand(), a.getCommand(), a.watchCommand(), a.whyCommand()}
+	commands := []*cobra.Command{a.listCommand(), a.getCommand(), a.watchCommand(), a.whyCommand(), a.reportCommand(), a.lintCommand()}
 	for _, v := range verbs {
 		commands = append(commands, a.verbCommand(v))
 	}

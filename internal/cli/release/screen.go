@@ -248,12 +248,11 @@ func alignRight(rows [][]string) []string {
 	lines := make([]string, 0, len(rows))
 	for _, row := range rows {
 		first := invocation.Shorten(row[0], widths[0])
-		var line strings.Builder
-		line.WriteString(first + strings.Repeat(" ", widths[0]-utf8.RuneCountInString(first)))
+		cells := []string{first + strings.Repeat(" ", widths[0]-utf8.RuneCountInString(first))}
 		for i, cell := range row[1:] {
-			line.WriteString(gap + strings.Repeat(" ", widths[i+1]-utf8.RuneCountInString(cell)) + cell)
+			cells = append(cells, strings.Repeat(" ", widths[i+1]-utf8.RuneCountInString(cell))+cell)
 		}
-		lines = append(lines, line.String())
+		lines = append(lines, strings.Join(cells, gap))
 	}
 	return lines
 }

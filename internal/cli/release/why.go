@@ -4,22 +4,29 @@ package release
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions/progress"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 func (a *app) whyCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "why NAME",
-		Short: "Say why a run is where it is, and what comes next",
-		Long: `Say why the run of a release is where it is: the conditions in the order in which they
-are decided, each with its value, and what comes next; of a run that has ended why it
-ended, and whether its revision is rejected.`,
-		Example: invocation.Examples("# Why does the rollout of web not go on", "%s release why web"),
+		Short: "Tell why a run goes on, holds, or has ended",
+		Long: `Tell what a run needs to go on, gate by gate, in the order in which the discovery server
+looks at the gates. "✓" is open, "✗" holds, and "?" is not known. The text behind "→"
+says what opens the gate.
+
+About a run that has ended, the command tells the reason, the numbers of the last verdict,
+the revision that is rejected, and the command that tries the revision again.`,
+		Example: invocation.Examples("# What does the rollout of web wait for", "%s release why web"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return invocation.UsageErrorf(cmd, "name one release")
@@ -44,41 +51,85 @@ func (a *app) why(ctx context.Context, name, output string) error {
 	if err != nil {
 		return err
 	}
-	e := progress.Explain(r, a.ServerTime(c))
+	q := &progress.Question{Release: r}
+	if in := r.Spec.Rollout; in != nil && in.StrategyName != "" {
+		q.Strategy, q.StrategyUnread = readStrategy(ctx, c, in.StrategyName)
+	}
+	q.Now = a.ServerTime(c)
+	e := progress.Explain(q)
 	if output != "" {
 		return a.PrintStructured(output, e)
 	}
-	var d invocation.Description
-	d.Line(0, "%s", e.Headline)
-	width := len("rejected")
-	for _, check := range e.Checks {
-		width = max(width, len(check.Name))
-	}
-	for _, check := range e.Checks {
-		d.Line(1, "%s %-*s  %s", checkMark(check.State), width, check.Name, check.Message)
-	}
-	if e.Because != "" {
-		d.Line(1, "  %-*s  %s", width, "because", e.Because)
-	}
-	if e.Rejected != "" {
-		d.Line(1, "  %-*s  %s: no run takes it up until a person asks: kubectl plumbline release retry %s -n %s", width, "rejected", e.Rejected, r.Name, r.Namespace)
-	}
-	if e.Next != "" {
-		d.Line(1, "  %-*s  %s", width, "then", e.Next)
-	}
-	return a.Print(d.String())
+	return a.Print(describeWhy(r, &e))
 }
 
-func checkMark(state progress.CheckState) string {
+// readStrategy returns a RolloutStrategy, nil if the strategy does not exist; unread says why it could not
+// be read.
+func readStrategy(ctx context.Context, c *invocation.Cluster, name string) (spec *v1alpha1.RolloutStrategySpec, unread string) {
+	s := &v1alpha1.RolloutStrategy{}
+	switch err := c.Get(ctx, client.ObjectKey{Name: name}, s); {
+	case apierrors.IsNotFound(err):
+		return nil, ""
+	case err != nil:
+		return nil, err.Error()
+	}
+	return &s.Spec, ""
+}
+
+// gateMark returns the mark of a gate: one column.
+func gateMark(state progress.GateState) string {
 	switch state {
-	case progress.CheckPassed:
+	case progress.GateOK:
 		return "✓"
-	case progress.CheckHolding:
-		return "▶"
-	case progress.CheckFailed:
+	case progress.GateHolds:
 		return "✗"
-	case progress.CheckUnknown:
-		return "?"
+	case progress.GateUnknown:
 	}
 	return "?"
+}
+
+func describeWhy(r *v1alpha1.ABRelease, e *progress.Explanation) string {
+	var d invocation.Description
+	switch {
+	case r.Spec.Rollout == nil:
+		d.Line(0, "%s has no spec.rollout: its percentages are what proxies are told", releaseName(r))
+		return d.String()
+	case e.Run == nil:
+		d.Line(0, "%s has no run yet", releaseName(r))
+	default:
+		d.Line(0, "%s, run %d, %s: %s → %s", releaseName(r), e.Run.Number, e.Run.State, e.Run.From, e.Run.To)
+	}
+	if e.End != nil {
+		describeEnd(&d, r, e.End)
+	}
+	for i := range e.Gates {
+		gate := &e.Gates[i]
+		d.Line(1, "%s %-13s  %s%s", gateMark(gate.State), gate.Name, gate.Value, orNothing("  → ", gate.Next))
+	}
+	switch {
+	case e.Wait != nil:
+		d.Line(0, "=> The run waits for %s", describeWait(e.Wait))
+	case e.Next != "":
+		d.Line(0, "=> The run goes on to %s", e.Next)
+	}
+	return d.String()
+}
+
+func describeEnd(d *invocation.Description, r *v1alpha1.ABRelease, end *progress.End) {
+	d.Line(1, "%s%s", end.Reason, orNothing(": ", end.Message))
+	if end.Judge != nil {
+		d.Line(1, "last verdict  %s%s", end.Judge.Verdict, orNothing(": ", end.Judge.Message))
+	}
+	for i := range end.Health {
+		h := &end.Health[i]
+		d.Line(2, "%s  errors %s %% [%s, %s] in %s requests", h.Variation, formatRate(h.ErrorRate), formatRate(h.ErrorRateLow), formatRate(h.ErrorRateHigh), groupDigits(h.Samples))
+	}
+	if rejected := end.Rejected; rejected != nil {
+		name := rejected.Image
+		if name == "" {
+			name = rejected.Hash
+		}
+		d.Line(1, "rejected      %s of %s since %s (%s)", name, rejected.Variation, invocation.FormatTimestamp(rejected.RejectionTime), rejected.Reason)
+		d.Line(1, "try it again  %s", fmt.Sprintf("%s release retry %s -n %s", invocation.DisplayName, r.Name, r.Namespace))
+	}
 }

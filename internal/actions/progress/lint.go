@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package progress
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
+)
+
+// Finding is one fault of a manifest.
+type Finding struct {
+	// Field is the path of the field.
+	Field string `json:"field"`
+	// Problem says what is wrong, and Fix what to do.
+	Problem string `json:"problem"`
+	Fix     string `json:"fix"`
+}
+
+// WorkloadFacts is what is known of the workload of a variation.
+type WorkloadFacts struct {
+	// Exists says whether the workload is in the cluster. Unread says why that is not known; empty if it is known.
+	Exists bool
+	Unread string
+	// Ready are the pods that are ready now.
+	Ready int32
+	// PodLabels are those of the pod template.
+	PodLabels map[string]string
+}
+
+// ManifestFacts is what a cluster says about the manifest of a release.
+type ManifestFacts struct {
+	// Refusal is the answer of the API server to the dry run of the write; empty if the server takes it.
+	Refusal string
+	// ServiceExists says whether the Service is there, and ServiceSelector which pods the Service selects.
+	// ServiceUnread says why that is not known.
+	ServiceExists   bool
+	ServiceUnread   string
+	ServiceSelector map[string]string
+	// Strategy is the RolloutStrategy that the release names; nil if the strategy does not exist.
+	Strategy *v1alpha1.RolloutStrategySpec
+	// StrategyUnread says why the strategy could not be read.
+	StrategyUnread string
+	// Workloads by variation.
+	Workloads map[v1alpha1.VariationName]WorkloadFacts
+}
+
+// LintRelease returns the faults of the manifest of a release. unread names what could not be checked.
+func LintRelease(r *v1alpha1.ABRelease, f *ManifestFacts) (findings []Finding, unread []string) {
+	l := &linter{release: r, facts: f}
+	if f.Refusal != "" {
+		l.find("", f.Refusal, "correct the manifest")
+	}
+	l.service()
+	for i := range r.Spec.Variations {
+		l.variation(i)
+	}
+	l.strategy()
+	return l.findings, l.unread
+}
+
+type linter struct {
+	release  *v1alpha1.ABRelease
+	facts    *ManifestFacts
+	findings []Finding
+	unread   []string
+}
+
+func (l *linter) find(field, problem, fix string) {
+	l.findings = append(l.findings, Finding{Field: field, Problem: problem, Fix: fix})
+}
+
+func (l *linter) service() {
+	switch name := l.release.Spec.ServiceName; {
+	case l.facts.ServiceUnread != "":
+		l.unread = append(l.unread, "Service "+name+": "+l.facts.ServiceUnread)
+	case !l.facts.ServiceExists:
+		l.find("spec.serviceName", "Service "+name+" does not exist", "create the Service, or name another one")
+	}
+}
+
+func (l *linter) variation(i int) {
+	v := &l.release.Spec.Variations[i]
+	if v.Workload == nil {
+		return
+	}
+	field := fmt.Sprintf("spec.variations[%d].workload", i)
+	name := fmt.Sprintf("%s %s", v.Workload.Kind, v.Workload.Name)
+	w := l.facts.Workloads[v.Name]
+	switch {
+	case w.Unread != "":
+		l.unread = append(l.unread, name+": "+w.Unread)
+	case !w.Exists:
+		l.find(field, name+" does not exist", "create the workload, or name another one")
+	case v.Name != l.release.Spec.Stable && selects(l.facts.ServiceSelector, w.PodLabels):
+		l.find(field, fmt.Sprintf("Service %s selects the pods of %s, so clients without a proxy reach the canary", l.release.Spec.ServiceName, name),
+			"give the Service a selector that selects the pods of the stable variation alone")
+	}
+}
+
+// selects tells whether a selector, if it selects anything, selects pods with the labels.
+func selects(selector, labels map[string]string) bool {
+	for key, value := range selector {
+		if got, has := labels[key]; !has || got != value {
+			return false
+		}
+	}
+	return len(selector) > 0
+}
+
+func (l *linter) strategy() {
+	in := l.release.Spec.Rollout
+	if in == nil {
+		return
+	}
+	if in.StrategyName != "" && l.facts.StrategyUnread != "" {
+		l.unread = append(l.unread, "RolloutStrategy "+in.StrategyName+": "+l.facts.StrategyUnread)
+		return
+	}
+	plan, err := rollout.PlanOf(l.release, l.facts.Strategy, anywhere(l.release))
+	if err != nil {
+		l.find("spec.rollout", err.Error(), "correct the strategy, or name another one")
+		return
+	}
+	l.findings = append(l.findings, lintStages("spec.rollout.strategy", plan.Strategy)...)
+	l.capacity(plan.Strategy)
+}
+
+// capacity compares the ready pods of the canary with those that the first stage with requests needs.
+func (l *linter) capacity(s rollout.Strategy) {
+	first := s.Stages[0].Weight
+	if first == 0 && len(s.Stages) > 1 {
+		first = s.Stages[1].Weight
+	}
+	stable, known := l.facts.Workloads[l.release.Spec.Stable]
+	for i := range l.release.Spec.Variations {
+		name := l.release.Spec.Variations[i].Name
+		w, is := l.facts.Workloads[name]
+		if name == l.release.Spec.Stable || !known || !is || !w.Exists || !stable.Exists {
+			continue
+		}
+		if wants := requiredPods(float64(first)/100, stable.Ready); w.Ready < wants {
+			l.find(fmt.Sprintf("spec.variations[%d].workload", i), fmt.Sprintf("%d pods of %s are ready, and the first stage needs %d", w.Ready, name, wants), "scale the workload before the run")
+		}
+	}
+}
+
+// LintStrategy returns the faults of a strategy, with fields below the prefix.
+func LintStrategy(in *v1alpha1.RolloutStrategySpec) []Finding {
+	r := &v1alpha1.ABRelease{}
+	r.Spec.Rollout = &v1alpha1.Rollout{Strategy: in}
+	plan, err := rollout.PlanOf(r, nil, anywhere(r))
+	if err != nil {
+		return []Finding{{Field: "spec", Problem: err.Error(), Fix: "correct the strategy"}}
+	}
+	return lintStages("spec", plan.Strategy)
+}
+
+func lintStages(prefix string, s rollout.Strategy) []Finding {
+	last := len(s.Stages) - 1
+	if s.Stages[last].Weight == traffic.Total {
+		return nil
+	}
+	return []Finding{{
+		Field:   fmt.Sprintf("%s.stages[%d].trafficPercentage", prefix, last),
+		Problem: "the last stage has less than 100 %, so the promotion sends requests to the canary that no stage has measured",
+		Fix:     "end with a stage of 100",
+	}}
+}
+
+// LeastDuration returns the least time that a run takes: the sum of the durations of its stages. Pods,
+// acknowledgments, approvals and missing data make a run longer.
+func LeastDuration(in *v1alpha1.RolloutStrategySpec) time.Duration {
+	var sum time.Duration
+	for i := range in.Stages {
+		if d := in.Stages[i].Duration; d != nil {
+			sum += d.Duration
+		}
+	}
+	return sum
+}

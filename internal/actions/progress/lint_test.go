@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package progress
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// ramp is a strategy with these percentages, each for a minute.
+func ramp(percentages ...int32) *v1alpha1.RolloutStrategySpec {
+	s := &v1alpha1.RolloutStrategySpec{}
+	for _, p := range percentages {
+		s.Stages = append(s.Stages, v1alpha1.RolloutStage{TrafficPercentage: new(v1alpha1.Percent(p)), Duration: &metav1.Duration{Duration: time.Minute}})
+	}
+	return s
+}
+
+func TestLint_FindsTheFaultsOfARelease(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change       func(*v1alpha1.ABRelease, *ManifestFacts)
+		want, unread []string
+	}{
+		"a sound manifest":                   {func(*v1alpha1.ABRelease, *ManifestFacts) {}, nil, nil},
+		"a manifest that the server refuses": {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.Refusal = "no" }, []string{""}, nil},
+		"a Service that is not there":        {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.ServiceExists = false }, []string{"spec.serviceName"}, nil},
+		"a Service that may not be read": {
+			func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.ServiceExists, f.ServiceUnread = false, "forbidden" }, nil, []string{"Service web: forbidden"},
+		},
+		"a workload that is not there": {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { delete(f.Workloads, "b") }, []string{"spec.variations[1].workload"}, nil},
+		"a Service that selects the canary": {
+			func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.ServiceSelector = map[string]string{"app": "web"} }, []string{"spec.variations[1].workload"}, nil,
+		},
+		"a canary with too few pods": {
+			func(_ *v1alpha1.ABRelease, f *ManifestFacts) {
+				f.Strategy = ramp(50, 100)
+				f.Workloads["a"] = WorkloadFacts{Exists: true, Ready: 9}
+			},
+			[]string{"spec.variations[1].workload"}, nil,
+		},
+		"a strategy that is not there": {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.Strategy = nil }, []string{"spec.rollout"}, nil},
+		"a strategy that descends":     {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.Strategy = ramp(50, 10) }, []string{"spec.rollout"}, nil},
+		"a strategy that ends early": {
+			func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.Strategy = ramp(5, 10) }, []string{"spec.rollout.strategy.stages[1].trafficPercentage"}, nil,
+		},
+		"a release without a rollout needs no strategy": {
+			func(r *v1alpha1.ABRelease, f *ManifestFacts) { r.Spec.Rollout, f.Strategy = nil, nil }, nil, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &v1alpha1.ABRelease{}
+			r.Spec.ServiceName, r.Spec.Stable = "web", "a"
+			r.Spec.Rollout = &v1alpha1.Rollout{StrategyName: "canary"}
+			for _, v := range []v1alpha1.VariationName{"a", "b"} {
+				r.Spec.Variations = append(r.Spec.Variations, v1alpha1.Variation{Name: v, Workload: &v1alpha1.VariationWorkload{Kind: "Deployment", Name: string(v)}})
+			}
+			f := &ManifestFacts{
+				ServiceExists: true, ServiceSelector: map[string]string{"app": "web", "version": "a"}, Strategy: ramp(10, 100),
+				Workloads: map[v1alpha1.VariationName]WorkloadFacts{
+					"a": {Exists: true, Ready: 3, PodLabels: map[string]string{"app": "web", "version": "a"}},
+					"b": {Exists: true, Ready: 1, PodLabels: map[string]string{"app": "web", "version": "b"}},
+				},
+			}
+			tc.change(r, f)
+			findings, unread := LintRelease(r, f)
+			var got []string
+			for _, finding := range findings {
+				got = append(got, finding.Field)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.unread, unread); diff != "" {
+				t.Errorf("unread (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := LintStrategy(ramp(10, 100)); got != nil {
+		t.Errorf("%+v", got)
+	}
+	if got := LintStrategy(ramp(10)); len(got) != 1 || got[0].Field != "spec.stages[0].trafficPercentage" {
+		t.Errorf("%+v", got)
+	}
+	if got := LeastDuration(ramp(10, 50, 100)); got != 3*time.Minute {
+		t.Errorf("least duration %s", got)
+	}
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/actions/progress"
+	"github.com/plumbline-dev/plumbline/internal/cli/documents"
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
+)
+
+func (a *app) lintCommand() *cobra.Command {
+	var filename string
+	cmd := &cobra.Command{
+		Use:   "lint -f FILE",
+		Short: "Check manifests of releases and strategies against the cluster",
+		Long: `Check manifests of ABReleases and RolloutStrategies: a dry run of the write, the Service,
+the workloads and their ready pods, the pods that the Service selects, and the stages. The
+command stores nothing, and tells the least time that a run takes. What you may not read is
+named, and not checked.
+
+The exit code is 0 without a finding, 1 with findings, and 2 on an error, or when something
+could not be checked.`,
+		Example: invocation.Examples(
+			"# Check a manifest before it is applied", "%s release lint -f release.yaml",
+			"# Check what a tool renders", "kustomize build . | %s release lint -f -"),
+		Annotations: map[string]string{invocation.TroubleAnnotation: "release lint"},
+		Args:        invocation.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if filename == "" {
+				return invocation.UsageErrorf(cmd, "name a file with -f, or - for standard input")
+			}
+			return a.lint(cmd.Context(), filename)
+		},
+	}
+	cmd.Flags().StringVarP(&filename, "filename", "f", "", "File with JSON or YAML documents, or - for standard input; required.")
+	invocation.MustMarkFilename(cmd, "filename", "json", "yaml", "yml")
+	return cmd
+}
+
+func (a *app) lint(ctx context.Context, filename string) error {
+	source, data, err := documents.ReadInput(filename, a.In)
+	if err != nil {
+		return err
+	}
+	docs, err := documents.Parse(source, data)
+	if err != nil {
+		return err
+	}
+	m, err := readManifests(docs)
+	if err != nil {
+		return err
+	}
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	var d invocation.Description
+	findings, unread := 0, 0
+	for i := range m.strategies {
+		s := &m.strategies[i]
+		refusal, err := dryRun(ctx, c, s, &v1alpha1.RolloutStrategy{})
+		if err != nil {
+			return err
+		}
+		found := progress.LintStrategy(&s.Spec)
+		if refusal != "" {
+			found = append(found, progress.Finding{Problem: refusal, Fix: "correct the manifest"})
+		}
+		findings += len(found)
+		describeFindings(&d, "RolloutStrategy "+s.Name, found, nil, &s.Spec)
+	}
+	for i := range m.releases {
+		r := &m.releases[i]
+		r.Namespace = cmp.Or(r.Namespace, c.Namespace)
+		facts, err := readFacts(ctx, c, r, m)
+		if err != nil {
+			return err
+		}
+		found, missing := progress.LintRelease(r, facts)
+		findings, unread = findings+len(found), unread+len(missing)
+		spec := facts.Strategy
+		if in := r.Spec.Rollout; in != nil && in.Strategy != nil {
+			spec = in.Strategy
+		}
+		describeFindings(&d, "ABRelease "+releaseName(r), found, missing, spec)
+	}
+	if err := a.Print(d.String()); err != nil {
+		return err
+	}
+	switch {
+	case findings > 0:
+		return &invocation.ExitError{Code: invocation.ExitDifferent}
+	case unread > 0:
+		return &invocation.ExitError{Code: invocation.ExitTrouble, Err: fmt.Errorf("%s could not be checked", plural.Of(unread, "object"))}
+	}
+	return nil
+}
+
+func describeFindings(d *invocation.Description, name string, found []progress.Finding, unread []string, spec *v1alpha1.RolloutStrategySpec) {
+	text := name + ": " + plural.Of(len(found), "finding")
+	if spec != nil {
+		text += fmt.Sprintf("; a run takes at least %s", formatClock(progress.LeastDuration(spec)))
+	}
+	d.Line(0, "%s", text)
+	for _, f := range found {
+		field := "the document"
+		if f.Field != "" {
+			field = f.Field
+		}
+		d.Line(1, "✗ %s: %s  → %s", field, f.Problem, f.Fix)
+	}
+	for _, u := range unread {
+		d.Line(1, "? not checked: %s", u)
+	}
+}
+
+// manifests are the documents of an input, by kind.
+type manifests struct {
+	releases   []v1alpha1.ABRelease
+	strategies []v1alpha1.RolloutStrategy
+}
+
+// readManifests reads the documents strictly. A document of another kind is passed over; an input of no
+// release and no strategy is an error.
+func readManifests(docs []documents.Document) (*manifests, error) {
+	m := &manifests{}
+	for i := range docs {
+		doc := &docs[i]
+		var head struct{ APIVersion, Kind string }
+		if err := json.Unmarshal(doc.Body, &head); err != nil {
+			return nil, fault(doc, err)
+		}
+		if head.APIVersion != v1alpha1.GroupVersion.String() {
+			continue
+		}
+		switch head.Kind {
+		case "ABRelease":
+			var r v1alpha1.ABRelease
+			if err := decodeStrictly(doc, &r); err != nil {
+				return nil, err
+			}
+			m.releases = append(m.releases, r)
+		case "RolloutStrategy":
+			var s v1alpha1.RolloutStrategy
+			if err := decodeStrictly(doc, &s); err != nil {
+				return nil, err
+			}
+			m.strategies = append(m.strategies, s)
+		}
+	}
+	if len(m.releases)+len(m.strategies) == 0 {
+		return nil, errors.New("the input holds no ABRelease and no RolloutStrategy")
+	}
+	return m, nil
+}
+
+func decodeStrictly(doc *documents.Document, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(doc.Body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return fault(doc, err)
+	}
+	return nil
+}
+
+func fault(doc *documents.Document, err error) error {
+	return &documents.InputError{Source: doc.Source, Offset: doc.Start, Problem: err.Error()}
+}
+
+// dryRun asks the API server whether it would take an object. The text is its refusal.
+func dryRun(ctx context.Context, c *invocation.Cluster, object, current client.Object) (refusal string, err error) {
+	tried, ok := object.DeepCopyObject().(client.Object)
+	if !ok {
+		return "", fmt.Errorf("copying %s: it is no object", object.GetName())
+	}
+	err = c.Get(ctx, client.ObjectKeyFromObject(object), current)
+	switch {
+	case apierrors.IsNotFound(err):
+		err = c.Create(ctx, tried, client.DryRunAll)
+	case err == nil:
+		tried.SetResourceVersion(current.GetResourceVersion())
+		err = c.Update(ctx, tried, client.DryRunAll)
+	}
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
+		return err.Error(), nil
+	}
+	return "", err
+}
+
+func readFacts(ctx context.Context, c *invocation.Cluster, r *v1alpha1.ABRelease, m *manifests) (*progress.ManifestFacts, error) {
+	f := &progress.ManifestFacts{Workloads: map[v1alpha1.VariationName]progress.WorkloadFacts{}}
+	var err error
+	if f.Refusal, err = dryRun(ctx, c, r, &v1alpha1.ABRelease{}); err != nil {
+		return nil, err
+	}
+	service := &corev1.Service{}
+	f.ServiceExists, f.ServiceUnread = exists(c.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Spec.ServiceName}, service))
+	f.ServiceSelector = service.Spec.Selector
+	for i := range r.Spec.Variations {
+		if v := &r.Spec.Variations[i]; v.Workload != nil {
+			f.Workloads[v.Name] = readWorkload(ctx, c, r.Namespace, v.Workload)
+		}
+	}
+	if in := r.Spec.Rollout; in != nil && in.StrategyName != "" {
+		f.Strategy, f.StrategyUnread = readStrategy(ctx, c, in.StrategyName)
+		for i := range m.strategies { // one of the same input counts as applied
+			if m.strategies[i].Name == in.StrategyName {
+				f.Strategy, f.StrategyUnread = &m.strategies[i].Spec, ""
+			}
+		}
+	}
+	return f, nil
+}
+
+// exists reads the answer to a request for an object.
+func exists(err error) (is bool, unread string) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, ""
+	case err != nil:
+		return false, err.Error()
+	}
+	return true, ""
+}
+
+func readWorkload(ctx context.Context, c *invocation.Cluster, namespace string, of *v1alpha1.VariationWorkload) progress.WorkloadFacts {
+	group := "apps"
+	if of.Kind == v1alpha1.VariationJob {
+		group = "batch"
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: string(of.Kind)})
+	var w progress.WorkloadFacts
+	if w.Exists, w.Unread = exists(c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: of.Name}, object)); !w.Exists {
+		return w
+	}
+	w.PodLabels, _, _ = unstructured.NestedStringMap(object.Object, "spec", "template", "metadata", "labels")
+	for _, field := range []string{"readyReplicas", "numberReady", "ready"} {
+		if n, has, err := unstructured.NestedInt64(object.Object, "status", field); has && err == nil {
+			w.Ready = int32(min(max(n, 0), 1<<30)) //nolint:gosec // bounded
+		}
+	}
+	return w
+}
