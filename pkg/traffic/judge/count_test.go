@@ -64,6 +64,7 @@ func TestTheHealthOfAStageIsToldInFull(t *testing.T) {
 			Healthy: true, HealthPercentage: 100 * (1 - control.Upper), Metrics: Metrics{SuccessRate: 0.99, ErrorRate: 0.01, LatencyP50: 10, LatencyP99: 10},
 			Samples: 900, EvaluatedAt: noon, ErrorRate: bounds(900, 9, 0.05), Decides: control, Cells: 1,
 		},
+		Run: Tally{150, 52}, ControlRun: Tally{900, 9}, // with what was counted before the stage
 	}
 	if d := gocmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)); d != "" {
 		t.Errorf("the assessment (-want +got):\n%s", d)

@@ -26,6 +26,15 @@ type Assessment struct {
 	// Canary and Control are the health of both arms in this stage.
 	Canary  HealthResult `json:"canary"`
 	Control HealthResult `json:"control"`
+	// Run and ControlRun are the counts of both arms over the whole run, which the bet on failures is about.
+	Run        Tally `json:"run"`
+	ControlRun Tally `json:"controlRun"`
+}
+
+// Tally are requests that are over, and the failed ones among them.
+type Tally struct {
+	Requests uint64 `json:"requests"`
+	Failed   uint64 `json:"failed"`
 }
 
 // Bet is an e-process, and the ratio of the rates that it is about.
@@ -91,6 +100,7 @@ func Judge(s *State, c *Config, f *Facts) Assessment {
 		SlowerThan: bucketBound(c.Buckets, s.threshold, s.threshold >= 0), R0: s.grid.r0, Gaps: s.gaps,
 		Canary:  j.health(&s.stage.canary, s.stage.buckets, j.canaryBounds),
 		Control: j.health(&s.stage.control, s.stage.controlBuckets, j.controlBounds),
+		Run:     Tally{s.canary.over, s.canary.failed}, ControlRun: Tally{s.control.over, s.control.failed},
 	}
 }
 

@@ -148,9 +148,10 @@ func HealthOf(s State, of *judge.Assessment) Health {
 // Describe says in one line what an assessment rests on.
 func Describe(of *judge.Assessment) string {
 	c := &of.Canary
-	text := fmt.Sprintf("%s: %s%% errors [%s, %s] in %d requests, stable %s%%", of.Reason,
+	text := fmt.Sprintf("%s: %s%% errors [%s, %s] in %d requests of the stage, stable %s%%", of.Reason,
 		rate(c.Metrics.ErrorRate), rate(c.ErrorRate.Lower), rate(c.ErrorRate.Upper), c.Samples, rate(of.Control.Metrics.ErrorRate))
 	if of.Verdict == judge.Fail {
+		text += fmt.Sprintf("; in the run %d of %d failed, of stable %d of %d", of.Run.Failed, of.Run.Requests, of.ControlRun.Failed, of.ControlRun.Requests)
 		text += fmt.Sprintf("; errors e %.3g, latency e %.3g, fails at %.0f", of.Errors.E, of.Latency.E, of.Errors.FailsAt)
 	}
 	return text
