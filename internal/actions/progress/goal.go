@@ -40,17 +40,10 @@ type Goal struct {
 	Run int64
 }
 
-// waitReasons are the reasons of status.rollout.waiting.
-var waitReasons = []rollout.WaitReason{
-	rollout.WaitStart, rollout.WaitDeployment, rollout.WaitCapacity, rollout.WaitFallback, rollout.WaitAcknowledgment, rollout.WaitTraffic,
-	rollout.WaitMinimumTime, rollout.WaitDecision, rollout.WaitUndecided, rollout.WaitData, rollout.WaitProxyCounts, rollout.WaitBothBad,
-	rollout.WaitApproval, rollout.WaitAdvance, rollout.WaitPaused, rollout.WaitFailed, rollout.WaitRevision, rollout.WaitInvalid, rollout.WaitGate, rollout.WaitReturn,
-}
-
 // Goals returns the texts that [ParseGoal] reads, without the stages.
 func Goals() []string {
 	texts := []string{string(GoalCompleted), string(GoalRolledBack), string(GoalEnded)}
-	for _, reason := range waitReasons {
+	for _, reason := range rollout.WaitReasons() {
 		texts = append(texts, string(GoalWaiting)+"="+string(reason))
 	}
 	return texts
@@ -69,7 +62,7 @@ func ParseGoal(text string) (Goal, error) {
 		}
 		return Goal{}, fmt.Errorf("reading the goal %q: a stage has a number from 1 to %d", text, rollout.MaxStages)
 	case has && k == GoalWaiting:
-		if slices.Contains(waitReasons, rollout.WaitReason(value)) {
+		if slices.Contains(rollout.WaitReasons(), rollout.WaitReason(value)) {
 			return Goal{Kind: k, Reason: value}, nil
 		}
 		return Goal{}, fmt.Errorf("reading the goal %q: no run waits for that reason", text)

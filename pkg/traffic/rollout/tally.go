@@ -39,7 +39,7 @@ func RunStates() []RunState {
 func WaitReasons() []WaitReason {
 	return []WaitReason{
 		WaitStart, WaitDeployment, WaitCapacity, WaitFallback, WaitAcknowledgment, WaitTraffic, WaitMinimumTime, WaitDecision, WaitUndecided,
-		WaitData, WaitProxyCounts, WaitBothBad, WaitApproval, WaitAdvance, WaitPaused, WaitFailed, WaitRevision, WaitInvalid,
+		WaitData, WaitProxyCounts, WaitBothBad, WaitApproval, WaitAdvance, WaitPaused, WaitFailed, WaitRevision, WaitInvalid, WaitGate, WaitReturn,
 	}
 }
 
@@ -61,7 +61,7 @@ func TallyOf(f Facts, d Decision) Tally {
 		}
 		t.compare(was, after.Stages[i], isUndecided(f.Health, after, i))
 	}
-	t.fail(after, d.Events)
+	t.fail(after, d.Events, f.Health)
 	t.compareEnds(f, d)
 	t.compareWaits(f.Before.Waiting, d.After.Waiting)
 	return t
@@ -94,16 +94,18 @@ func (t *Tally) compare(was, is StageStatus, undecided bool) {
 	}
 }
 
-// fail counts the stage that failed. Its Event tells a failure after a retry apart from the one before,
+// fail counts the stage that failed, by a verdict or by a gate. Its Event tells a failure after a retry apart from the one before,
 // which can be in the same second.
-func (t *Tally) fail(run *Run, events []Event) {
+func (t *Tally) fail(run *Run, events []Event, h Health) {
 	if !slices.ContainsFunc(events, func(e Event) bool { return e.Name == StageHasFailed }) {
 		return
 	}
 	for _, stage := range slices.Backward(run.Stages) { // an earlier one was skipped after its failure
 		if stage.State == StageFailed {
 			t.Stages[StageFailed]++
-			t.decide(judge.Fail, stage.StartTime, stage.EndTime)
+			if h.Verdict == judge.Fail {
+				t.decide(judge.Fail, stage.StartTime, stage.EndTime)
+			}
 			return
 		}
 	}
@@ -132,7 +134,7 @@ func (t *Tally) compareEnds(f Facts, d Decision) {
 	if !before.State.Ended() && after.State == RolledBack && after.EndReason == EndUndecided {
 		t.Verdicts[judge.Undecided]++
 	}
-	if before.State == RolledBack && f.Before.waitsFor(WaitAcknowledgment) && !d.After.waitsFor(WaitAcknowledgment) {
+	if before.State == RolledBack && f.Before.waitsFor(WaitAcknowledgment) && !d.After.waitsFor(WaitAcknowledgment) && !d.After.waitsFor(WaitReturn) {
 		t.RolledBack, t.RollbackDuration = true, max(f.Now.Truncate(time.Second).Sub(after.EndTime), 0)
 	}
 }

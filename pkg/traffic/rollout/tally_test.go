@@ -35,7 +35,7 @@ func TestTallyOf(t *testing.T) {
 	later := noon.Add(90 * time.Second)
 	passed := rollout.StageStatus{State: rollout.StageRunning, StartTime: noon, PassTime: later}
 	failed := rollout.StageStatus{State: rollout.StageFailed, StartTime: noon, EndTime: later}
-	undecided := rollout.Health{Run: 1, Stage: 1, Verdict: judge.Undecided}
+	undecided, bad := rollout.Health{Run: 1, Stage: 1, Verdict: judge.Undecided}, rollout.Health{Run: 1, Stage: 1, Verdict: judge.Fail}
 	for name, c := range map[string]struct {
 		before, after rollout.State
 		health        rollout.Health
@@ -50,13 +50,16 @@ func TestTallyOf(t *testing.T) {
 		"a stage that passes by onUndecided": {before: running(begun), after: running(passed), health: undecided, want: rollout.Tally{
 			Verdicts: map[judge.Verdict]int{judge.Undecided: 1},
 		}},
-		"a stage that fails": {before: running(begun), after: running(failed), failed: true, want: rollout.Tally{
+		"a stage that fails": {before: running(begun), after: running(failed), health: bad, failed: true, want: rollout.Tally{
 			Stages: map[rollout.StageState]int{rollout.StageFailed: 1}, Verdicts: map[judge.Verdict]int{judge.Fail: 1},
 			Durations: []rollout.VerdictDuration{{Verdict: judge.Fail, Duration: 90 * time.Second}},
 		}},
 		"a stage that fails before its clock begins has no duration": {
-			before: running(rollout.StageStatus{State: rollout.StageRunning}), after: running(rollout.StageStatus{State: rollout.StageFailed, EndTime: later}), failed: true,
+			before: running(rollout.StageStatus{State: rollout.StageRunning}), after: running(rollout.StageStatus{State: rollout.StageFailed, EndTime: later}), health: bad, failed: true,
 			want: rollout.Tally{Stages: map[rollout.StageState]int{rollout.StageFailed: 1}, Verdicts: map[judge.Verdict]int{judge.Fail: 1}},
+		},
+		"a stage that a gate fails has no verdict": {
+			before: running(begun), after: running(failed), failed: true, want: rollout.Tally{Stages: map[rollout.StageState]int{rollout.StageFailed: 1}},
 		},
 		"a failed stage that stays": {before: running(failed), after: ended(running(failed), rollout.EndRequested)},
 		"a run without a verdict is rolled back": {
@@ -104,8 +107,12 @@ func TestTheTallyAgreesWithTheEvents(t *testing.T) {
 				events[e.Name]++
 			}
 			got := rollout.TallyOf(facts, d)
-			if want := events[rollout.StageHasFailed]; got.Stages[rollout.StageFailed] != want || got.Verdicts[judge.Fail] != want {
-				rt.Fatalf("the tally is %+v, and %d stages failed", got, want)
+			failed, judged := events[rollout.StageHasFailed], 0
+			if facts.Health.Verdict == judge.Fail { // or else a gate has failed the stage
+				judged = failed
+			}
+			if got.Stages[rollout.StageFailed] != failed || got.Verdicts[judge.Fail] != judged {
+				rt.Fatalf("the tally is %+v, and %d stages failed, %d by a verdict", got, failed, judged)
 			}
 			if want := events[rollout.StagePassed]; got.Verdicts[judge.Pass]+got.Verdicts[judge.Undecided] < want || got.Verdicts[judge.Pass] > want {
 				rt.Fatalf("the tally is %+v, and %d stages passed", got, want)
