@@ -112,11 +112,16 @@ func listed(list map[string]string, name string) bool {
 func parse(t *testing.T, name string) (*token.FileSet, *ast.File) {
 	t.Helper()
 	fset := token.NewFileSet()
+	return fset, parseInto(t, fset, name)
+}
+
+func parseInto(t *testing.T, fset *token.FileSet, name string) *ast.File {
+	t.Helper()
 	file, err := parser.ParseFile(fset, filepath.Join(root, name), nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fset, file
+	return file
 }
 
 // testFiles lists all Go files below test, and the tests elsewhere.

@@ -189,8 +189,8 @@ func isSeen(arg ast.Expr, worthless []string) bool {
 	return !slices.Contains(worthless, types.ExprString(arg))
 }
 
-// readsClock tells whether a condition depends on the time.
-func readsClock(condition ast.Expr) (reads bool) {
+// readsClock tells whether a condition, or a statement, depends on the time.
+func readsClock(condition ast.Node) (reads bool) {
 	ast.Inspect(condition, func(n ast.Node) bool {
 		call, is := n.(*ast.CallExpr)
 		reads = reads || is && (isCall(call, "time", "Since") || isCall(call, "time", "Now"))

@@ -130,10 +130,13 @@ func (s *shop) delete(pod *corev1.Pod) {
 	})
 }
 
+// tokenLife is how long a token lives.
+const tokenLife = 10 * time.Minute
+
 // token is one of a pod, or of the account alone when pod is nil.
 func (s *shop) token(pod *corev1.Pod, audiences ...string) string {
 	s.t.Helper()
-	spec := authenticationv1.TokenRequestSpec{Audiences: audiences, ExpirationSeconds: new(int64(600))}
+	spec := authenticationv1.TokenRequestSpec{Audiences: audiences, ExpirationSeconds: new(int64(tokenLife.Seconds()))}
 	if pod != nil {
 		spec.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID}
 	}

@@ -251,29 +251,26 @@ func TestASlowRedisIsLeftAlone(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, proxy.Close()) })
 	m := mirror(t, details.Config{Address: proxy.Address()}, redisguard.Config{Rest: 3 * time.Second})
-	ask := func() (redisguard.Answer, time.Duration) {
-		begin := time.Now()
-		a := m.Ask(t.Context(), name, uid, 5, third(), rules(), epoch)
-		return a, time.Since(begin)
-	}
-	proxy.Set(faultproxy.Fault{Delay: time.Minute})
+	ask := func() redisguard.Answer { return m.Ask(t.Context(), name, uid, 5, third(), rules(), epoch) }
+	// Nothing passes until the fault is over, so each answer comes before that of Redis.
+	proxy.Set(faultproxy.Fault{Hold: true})
 	for range redisguard.Failures {
-		a, took := ask()
-		isUnknown(t, "slow", a, redisguard.ReasonSlow)
-		// The budget, and what a busy machine adds; far from what the answer takes.
-		if took > patience {
-			t.Errorf("a call took %s", took)
-		}
+		answered := make(chan redisguard.Answer, 1)
+		go func() { answered <- ask() }()
+		isUnknown(t, "slow", poll.Receive(t, patience, "the call gives Redis up", answered), redisguard.ReasonSlow)
 	}
+	connections := proxy.Total()
 	for range 100 {
-		a, _ := ask()
-		isUnknown(t, "after that", a, redisguard.ReasonResting)
+		isUnknown(t, "after that", ask(), redisguard.ReasonResting)
+	}
+	if now := proxy.Total(); now != connections {
+		t.Errorf("a mirror that leaves Redis alone opened %d connections", now-connections)
 	}
 	proxy.Set(faultproxy.Fault{})
 	proxy.Cut()
 	// An answer that a busy machine makes late costs another rest.
 	poll.Until(t, 3*patience, "it is asked again", func() error {
-		if a, _ := ask(); !a.Vetoed() {
+		if a := ask(); !a.Vetoed() {
 			return fmt.Errorf("it says %+v", a)
 		}
 		return nil

@@ -10,11 +10,14 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,15 +71,16 @@ type plane struct {
 	rejected atomic.Int64
 
 	mu      sync.Mutex
+	told    map[signals.Slot]int // flushes that told of it
 	running *grpc.Server
 	served  chan error
 }
 
 // newPlane has proxies tell every so often what they count.
 func newPlane(t *testing.T, interval time.Duration) *plane {
-	p := &plane{t: t, group: serve.NewGroup(nil), port: freeport.For(t), interval: interval}
+	p := &plane{t: t, group: serve.NewGroup(nil), port: freeport.For(t), interval: interval, told: map[signals.Slot]int{}}
 	p.serving, p.authority = envoy.NewServing(t)
-	p.counts = receive.New(receive.Config{Signals: signals.Config{Interval: interval}}, counting{p}, p, time.Now)
+	p.counts = receive.New(receive.Config{Signals: signals.Config{Interval: interval}, Acknowledged: p.tell}, counting{p}, p, time.Now)
 	p.start()
 	t.Cleanup(p.stop)
 	return p
@@ -135,6 +139,22 @@ func (p *plane) Received(int) {
 	p.last.Store(time.Now().UnixNano())
 }
 func (p *plane) Rejected(_ receive.Reason, times int) { p.rejected.Add(int64(times)) }
+
+// tell counts the flushes that told of a slot, and knows no stratum.
+func (p *plane) tell(_ string, of signals.Slot) signals.Stratum {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told[of]++
+	return signals.Stratum{}
+}
+
+// flushesOfAll counts the flushes that told of the slot with the fewest. Between two calls
+// it grows by at least the number of flushes, since each flush tells of every slot.
+func (p *plane) flushesOfAll() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Min(append(slices.Collect(maps.Values(p.told)), math.MaxInt))
+}
 
 // flushes waits until proxies have told so many times more.
 func (p *plane) flushes(n int64) {
