@@ -14,7 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/assessor"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // ofChecks are the arguments of the assessor about scheduled checks.

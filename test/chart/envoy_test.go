@@ -13,7 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // pinned are the versions of an Envoy of the tests, one for each architecture.

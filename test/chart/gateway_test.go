@@ -21,8 +21,8 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 var withGateway = []string{"--set", withMesh, "--set", "gateway.enabled=true"}

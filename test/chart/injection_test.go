@@ -17,7 +17,7 @@ import (
 	review "github.com/plumbline-dev/plumbline/pkg/admission"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject/admission"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 func injection(t *testing.T, objects []*unstructured.Unstructured) []admissionv1.MutatingWebhook {

@@ -19,8 +19,8 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 const withMesh = "mesh.enabled=true"

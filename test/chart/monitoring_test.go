@@ -19,7 +19,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/selftest"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // The kinds of the Prometheus Operator, as far as the chart uses them: its Go

@@ -13,8 +13,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // inOneProcess renders the chart with an assessor that carries plans out.

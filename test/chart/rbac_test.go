@@ -12,8 +12,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // TestWhoMayDoWhat pins every right that the chart gives, one line each. A line

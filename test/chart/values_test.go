@@ -11,8 +11,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // value is one documented setting of the chart.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // pagePath is where the page is.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 var (

@@ -23,10 +23,10 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/evidence/volume"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 

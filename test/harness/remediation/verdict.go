@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // Records are where evidence is, and by which keys it is believed.

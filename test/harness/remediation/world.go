@@ -16,9 +16,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // The users of the tests, beside [guarded.CI].

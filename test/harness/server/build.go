@@ -14,8 +14,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/child"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // raceVariable names the environment variable that gives the binaries of a test the

@@ -21,8 +21,8 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // process is an assessor that runs as the binary does, within the test.

@@ -24,7 +24,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/selftest"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 const (

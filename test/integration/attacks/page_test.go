@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 var (

@@ -24,9 +24,9 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/doctor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )

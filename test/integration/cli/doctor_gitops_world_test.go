@@ -28,9 +28,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-dev/plumbline/internal/doctor"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/child"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // published is a CustomResourceDefinition as its project publishes it, inside of

@@ -29,8 +29,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/doctor"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 

@@ -25,8 +25,8 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // running is an assessor of this process.

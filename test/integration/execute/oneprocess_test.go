@@ -21,11 +21,11 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 

@@ -20,11 +20,11 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/evidence/volume"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // as is the API server for a user with the rights that the chart gives it.

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/server"
 )
 

@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/remediate/repair"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 func creationsWork(ctx context.Context) (bool, error) {

@@ -19,10 +19,10 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 const (

@@ -21,10 +21,10 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // The users of the tests.

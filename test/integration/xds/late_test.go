@@ -23,9 +23,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // A proxy that comes back with a route, and never asks for the endpoints of it, gets the

@@ -28,8 +28,8 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // One port, TLS 1.3 with HTTP/2 on it and nothing else. Who speaks another way has a

@@ -20,11 +20,11 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/proxypod"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // shop is a namespace with a service account.
