@@ -100,10 +100,8 @@ func findCircle(imports map[string]map[string]bool) []string {
 		defer func() { way = way[:len(way)-1] }()
 		return slices.ContainsFunc(slices.Sorted(maps.Keys(imports[folder])), walk)
 	}
-	for _, folder := range slices.Sorted(maps.Keys(imports)) {
-		if walk(folder) {
-			return circle
-		}
+	if slices.ContainsFunc(slices.Sorted(maps.Keys(imports)), walk) {
+		return circle
 	}
 	return nil
 }

@@ -14,6 +14,9 @@ import (
 // the oldest Kubernetes that Plumbline supports.
 const oldestVariable = "KUBE_APISERVER_OLDEST"
 
+// HasOldest tells whether the environment names that program.
+func HasOldest() bool { return os.Getenv(oldestVariable) != "" }
+
 // Oldest returns the path of that program.
 func Oldest() (string, error) {
 	program := os.Getenv(oldestVariable)
