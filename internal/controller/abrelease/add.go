@@ -31,6 +31,8 @@ const kindAgain = 10 * time.Second
 type Setup struct {
 	// Window shows the mesh that the process serves.
 	Window *discovery.Window
+	// Orders reach all replicas without the API server; may be nil.
+	Orders Orders
 	// Routers carry splits out, and Reporters know of which Services proxies have a route.
 	Routers   Routers
 	Reporters Reporters
@@ -64,7 +66,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 		Metrics: setup.RolloutMetrics,
 	}
 	if setup.Rollouts {
-		r.Revisions, r.Installation = &revisions.Reader{Live: mgr.GetAPIReader()}, setup.Installation
+		r.Revisions, r.Installation, r.Orders = &revisions.Reader{Live: mgr.GetAPIReader()}, setup.Installation, setup.Orders
 	}
 	sweeper := &Sweeper{
 		Ledger: ledger, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Services: setup.Window, Reporters: setup.Reporters,
