@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -33,6 +35,8 @@ type leader struct {
 	times       abrelease.Times
 	rollouts    bool
 	gates       gateSetup
+	vigil       *abrelease.Vigil
+	leases      coordinationv1.CoordinationV1Interface
 }
 
 func newLeader(config *rest.Config, opts *options.XDS, registry prometheus.Registerer, log logr.Logger) (*leader, error) {
@@ -52,16 +56,34 @@ func newLeader(config *rest.Config, opts *options.XDS, registry prometheus.Regis
 	if err != nil {
 		return nil, err
 	}
+	leases, err := coordinationv1.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of leases: %w", err)
+	}
 	releases, err := abrelease.NewRolloutMetrics(registry)
 	if err != nil {
 		return nil, err
 	}
-	return &leader{part: part, authorities: authorities, sequences: sequences, releases: releases, rollouts: opts.Rollouts, gates: gates}, nil
+	return &leader{part: part, authorities: authorities, sequences: sequences, releases: releases, rollouts: opts.Rollouts, gates: gates, leases: leases}, nil
 }
 
 // run competes for the lease until ctx ends, and leads while it has it.
 func (l *leader) run(ctx context.Context) {
+	if !l.rollouts {
+		l.part.Again(ctx, clock.RealClock{}, l.lead)
+		return
+	}
+	l.vigil = &abrelease.Vigil{Follow: l.routers.Lead, Ask: l.askLease, Clock: clock.RealClock{}, Log: l.part.Log}
+	done := make(chan struct{})
+	go func() { defer close(done); l.vigil.Run(ctx) }()
 	l.part.Again(ctx, clock.RealClock{}, l.lead)
+	<-done
+}
+
+// askLease reads the lease, as the API server has it in its store.
+func (l *leader) askLease(ctx context.Context) error {
+	_, err := l.leases.Leases(l.part.Namespace).Get(ctx, l.part.Lease, metav1.GetOptions{})
+	return err //nolint:wrapcheck // whether it is an answer is all that counts
 }
 
 // lead lists the leader's parts. It is called anew for each time of leading, so what
@@ -72,7 +94,7 @@ func (l *leader) lead(mgr manager.Manager, _ *rest.Config) error {
 	}
 	err := abrelease.Add(mgr, abrelease.Setup{
 		Window: l.window, Routers: l.routers, Reporters: l.routers, Orders: l.routers, Metrics: l.sequences, RolloutMetrics: l.releases, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log, Times: l.times,
-		Rollouts: l.rollouts, Installation: l.gates.installation, Queries: l.gates.queries, Egress: l.gates.egress,
+		Rollouts: l.rollouts, Vigil: l.vigil, Installation: l.gates.installation, Queries: l.gates.queries, Egress: l.gates.egress,
 	})
 	return errors.Join(err, authority.Add(mgr, l.part.Namespace, l.authorities))
 }

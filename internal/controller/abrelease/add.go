@@ -33,6 +33,8 @@ type Setup struct {
 	Window *discovery.Window
 	// Orders reach all replicas without the API server; may be nil.
 	Orders Orders
+	// Vigil goes on while the API server is away; may be nil.
+	Vigil *Vigil
 	// Routers carry splits out, and Reporters know of which Services proxies have a route.
 	Routers   Routers
 	Reporters Reporters
@@ -80,6 +82,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 			r.Gates = gatekeeper.New(ctx, setup.Queries, setup.posts(mgr), setup.Clock, r.Log)
 		}
 		defer setup.RolloutMetrics.lead(setup.Clock)()
+		defer setup.Vigil.lead(r)()
 		if err := r.Register(mgr, setup.Window); err != nil {
 			return err
 		}

@@ -18,6 +18,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
+var webName = types.NamespacedName{Namespace: "shop", Name: "web"}
+
 // given are the orders that all replicas know of. It implements Orders.
 type given struct{ sequences []uint64 }
 
@@ -55,8 +57,7 @@ func (w *world) outage() (end func()) {
 // lookInVain has the release looked at, and its decision not stored.
 func (w *world) lookInVain() {
 	w.Helper()
-	name := types.NamespacedName{Namespace: "shop", Name: "web"}
-	if _, err := w.Reconcile(w.Context(), reconcile.Request{NamespacedName: name}); !errors.Is(err, errAway) {
+	if _, err := w.Reconcile(w.Context(), reconcile.Request{NamespacedName: webName}); !errors.Is(err, errAway) {
 		w.Fatalf("the error is %v", err)
 	}
 }
@@ -80,7 +81,7 @@ func TestAFailureIsOrderedBackWhileTheAPIServerIsAway(t *testing.T) {
 	back := w.outage()
 	for n := range uint64(4) {
 		w.tells(n+1, 50)
-		if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "web"}}); err != nil && !errors.Is(err, errAway) {
+		if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: webName}); err != nil && !errors.Is(err, errAway) {
 			t.Fatal(err)
 		}
 	}

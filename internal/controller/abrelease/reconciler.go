@@ -141,7 +141,7 @@ type subject struct {
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	s := &subject{release: &v1alpha1.ABRelease{}, now: r.Clock.Now(), times: r.Times.withDefaults(), router: r.Routers.Router(request.NamespacedName)}
+	s := r.subject(request.NamespacedName)
 	if err := r.Client.Get(ctx, request.NamespacedName, s.release); err != nil {
 		if client.IgnoreNotFound(err) != nil {
 			return reconcile.Result{}, fmt.Errorf("reading release %s: %w", request, err)
@@ -157,6 +157,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 	}
 	return reconcile.Result{RequeueAfter: s.again()}, nil
+}
+
+// subject is a release of which nothing is known yet.
+func (r *Reconciler) subject(name types.NamespacedName) *subject {
+	return &subject{release: &v1alpha1.ABRelease{}, now: r.Clock.Now(), times: r.Times.withDefaults(), router: r.Routers.Router(name)}
 }
 
 // later looks again where that is all that helps.
