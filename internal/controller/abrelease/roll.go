@@ -112,6 +112,9 @@ func (r *Reconciler) rolloutFacts(ctx context.Context, s *subject) rollout.Facts
 		arm, err := r.readArm(ctx, *v.Workload, s.endpoints[v.Name].Revisions)
 		if err != nil { // nothing moves forward, and what is in force goes on
 			s.unknown = true
+			if errors.Is(err, errAbsent) {
+				continue
+			}
 			r.Log.Info("the revision of a variation is not known; it is read again", "release", s.release.Namespace+"/"+s.release.Name, "variation", v.Name, "error", err.Error())
 			continue
 		}
