@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -80,10 +81,23 @@ func (l *leader) run(ctx context.Context) {
 	<-done
 }
 
-// askLease reads the lease, as the API server has it in its store.
+// staleLease is how long ago a lease may have been renewed at most: twice the time after which another
+// replica takes it.
+const staleLease = 30 * time.Second
+
+// errUnled says that no replica renews the lease: the API server may answer and store nothing.
+var errUnled = errors.New("no replica renews the lease")
+
+// askLease reads the lease, as the API server has it in its store, and demands that a replica renews it.
 func (l *leader) askLease(ctx context.Context) error {
-	_, err := l.leases.Leases(l.part.Namespace).Get(ctx, l.part.Lease, metav1.GetOptions{})
-	return err //nolint:wrapcheck // whether it is an answer is all that counts
+	lease, err := l.leases.Leases(l.part.Namespace).Get(ctx, l.part.Lease, metav1.GetOptions{})
+	if err != nil {
+		return err //nolint:wrapcheck // whether it is an answer is all that counts
+	}
+	if renewed := lease.Spec.RenewTime; renewed == nil || l.part.Time.Now().Sub(renewed.Time) > staleLease {
+		return errUnled
+	}
+	return nil
 }
 
 // lead lists the leader's parts. It is called anew for each time of leading, so what
