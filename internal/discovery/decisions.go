@@ -13,7 +13,6 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
 
 // decisions reads what is in quarantine, and the pods that splits and quarantines are about.
@@ -147,14 +146,16 @@ func (s *sources) splitsOf(ctx context.Context, service types.NamespacedName, in
 	if !s.has(releaseKind) {
 		return nil
 	}
-	var releases v1alpha1.ABReleaseList
-	if err := s.list(ctx, &releases, client.InNamespace(service.Namespace), client.MatchingFields{releaseField: service.Name}); err != nil {
+	splits, ordered, err := s.splitsIn(ctx, service)
+	if err != nil {
 		return err
 	}
-	for i := range releases.Items {
-		if split, is := release.SplitOf(&releases.Items[i]); is {
-			in.Splits = append(in.Splits, split)
+	in.Splits = append(in.Splits, splits...)
+	for _, name := range ordered {
+		if in.Ordered == nil {
+			in.Ordered = map[types.NamespacedName]bool{}
 		}
+		in.Ordered[name] = true
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ type ground struct {
 }
 
 func newGround(s *service) (*ground, error) {
-	others := &following{Replicas: s.Replicas, age: s.Watches.age, pods: s.from.replicas(s.Replicas.Namespace), clock: s.Clock, log: s.Log, others: map[string]*other{}}
+	others := &following{Replicas: s.Replicas, age: s.Watches.age, orders: &s.from.orders, pods: s.from.replicas(s.Replicas.Namespace), clock: s.Clock, log: s.Log, others: map[string]*other{}}
 	told, err := newPeerMetrics(s.Registry, others)
 	return &ground{
 		from: s.from, directory: s.directory, catalog: s.catalog, index: s.told.index, counts: s.counts,

@@ -76,9 +76,11 @@ type following struct {
 	Replicas
 	pods func(ctx context.Context) ([]corev1.Pod, error)
 	// age is how old the watches of this replica are.
-	age   func() time.Duration
-	clock clock.WithTicker
-	log   logr.Logger
+	age func() time.Duration
+	// orders are what the others are ordered.
+	orders *orders
+	clock  clock.WithTicker
+	log    logr.Logger
 
 	mu     sync.Mutex
 	others map[string]*other // by the pod's name
@@ -143,7 +145,7 @@ func (f *following) look(ctx context.Context, streams *sync.WaitGroup, pods []co
 		own, stop := context.WithCancel(ctx)
 		o := &other{address: address, mirror: peers.NewMirror(), stop: stop}
 		f.others[name] = o
-		follower := peers.Follower{TLS: f.tls, Token: f.token, Age: f.age, Failed: func(_ string, err error) { f.fails(name, o, err) }}
+		follower := peers.Follower{TLS: f.tls, Token: f.token, Age: f.age, Orders: f.orders.all, Changed: f.orders.changed, Failed: func(_ string, err error) { f.fails(name, o, err) }}
 		streams.Go(func() { follower.Follow(own, address, o.mirror) })
 	}
 }

@@ -198,7 +198,11 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", e.release, err)
 	}
 	_, shared := on.catalog.Edge()
-	shares, applied := e.since(service.Sequence, shared)
+	stored := service.Sequence
+	if _, ordered, _ := on.from.orders.split(&r); ordered {
+		stored-- // the sum of the gateways' routes does not have an order
+	}
+	shares, applied := e.since(stored, shared)
 	if len(applied) == 0 {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: nothing was applied yet", e.release)
 	}
@@ -261,13 +265,13 @@ func (e *Envoy) lastingly(ahead uint64, now time.Time) uint64 {
 	return 0
 }
 
-// since is what was applied. Once a decision is among what this replica publishes, so
+// since is what was applied. Once a decision is in the store and among what this replica publishes, so
 // is it in the routes of gateways from their present sequence on.
-func (e *Envoy) since(published, shared uint64) (traffic.Shares, []acknowledged.Applied) {
+func (e *Envoy) since(stored, shared uint64) (traffic.Shares, []acknowledged.Applied) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i := range e.applied {
-		if a := &e.applied[i]; a.Shared == 0 && a.Sequence <= published {
+		if a := &e.applied[i]; a.Shared == 0 && a.Sequence <= stored {
 			a.Shared = shared
 		}
 	}

@@ -283,7 +283,7 @@ func (s *service) serve(ctx context.Context) error {
 	}
 	if !s.Replicas.alone() {
 		guard := newPeerGuard(s.verifier, s.Replicas, s.from, s.ground.told.refuse)
-		peers.NewServer(s.ground.index, s.ground.counted, guard, ctx.Done()).Tells(s.Watches.tell).Counts(s.counts).Register(server)
+		peers.NewServer(s.ground.index, s.ground.counted, guard, ctx.Done()).Tells(s.Watches.tell).Obeys(s.ground.obey).Counts(s.counts).Register(server)
 	}
 	stopped := make(chan struct{})
 	go func() {

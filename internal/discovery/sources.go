@@ -51,6 +51,7 @@ type sources struct {
 
 	concern concern
 	numbers numbers
+	orders  orders
 	// grants give hosts of the gateways to namespaces.
 	grants []ir.Grant
 }

@@ -31,6 +31,10 @@ const kindAgain = 10 * time.Second
 type Setup struct {
 	// Window shows the mesh that the process serves.
 	Window *discovery.Window
+	// Orders reach all replicas without the API server; may be nil.
+	Orders Orders
+	// Vigil goes on while the API server is away; may be nil.
+	Vigil *Vigil
 	// Routers carry splits out, and Reporters know of which Services proxies have a route.
 	Routers   Routers
 	Reporters Reporters
@@ -64,7 +68,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 		Metrics: setup.RolloutMetrics,
 	}
 	if setup.Rollouts {
-		r.Revisions, r.Installation = &revisions.Reader{Live: mgr.GetAPIReader()}, setup.Installation
+		r.Revisions, r.Installation, r.Orders = &revisions.Reader{Live: mgr.GetAPIReader()}, setup.Installation, setup.Orders
 	}
 	sweeper := &Sweeper{
 		Ledger: ledger, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Services: setup.Window, Reporters: setup.Reporters,
@@ -78,6 +82,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 			r.Gates = gatekeeper.New(ctx, setup.Queries, setup.posts(mgr), setup.Clock, r.Log)
 		}
 		defer setup.RolloutMetrics.lead(setup.Clock)()
+		defer setup.Vigil.lead(r)()
 		if err := r.Register(mgr, setup.Window); err != nil {
 			return err
 		}

@@ -26,6 +26,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
+// lookTimeout bounds a look: an API server that does not answer holds up no other release.
+const lookTimeout = 10 * time.Second
+
 // How soon a release is looked at again.
 const (
 	// unsyncedAgain is for one whose endpoints are not known yet.
@@ -85,6 +88,8 @@ type Reconciler struct {
 	Gates Gates
 	// Installation says which gates there are.
 	Installation rollout.Installation
+	// Orders reach all replicas without the API server; nil where there is no mesh.
+	Orders Orders
 	// Metrics tell of rollouts; may be nil.
 	Metrics  *RolloutMetrics
 	Recorder events.EventRecorder
@@ -114,6 +119,8 @@ type subject struct {
 	decision release.Decision
 	// rollout is nil for a release without stages, and for one of which no split is in force.
 	rollout *rollout.Decision
+	// ordered says that replicas carry out the prepared rollback already.
+	ordered bool
 	// selected is the variation that the Service selects by itself; empty if it selects none.
 	selected string
 	// unknown says that the workload of a variation could not be read.
@@ -132,7 +139,9 @@ type subject struct {
 
 // Reconcile looks at one release.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	s := &subject{release: &v1alpha1.ABRelease{}, now: r.Clock.Now(), times: r.Times.withDefaults(), router: r.Routers.Router(request.NamespacedName)}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	s := r.subject(request.NamespacedName)
 	if err := r.Client.Get(ctx, request.NamespacedName, s.release); err != nil {
 		if client.IgnoreNotFound(err) != nil {
 			return reconcile.Result{}, fmt.Errorf("reading release %s: %w", request, err)
@@ -142,12 +151,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.Metrics.forget(request.NamespacedName)
 		return reconcile.Result{}, errors.Join(s.router.Remove(ctx), r.Sequences.Settle(ctx, request.NamespacedName))
 	}
-	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.roll, r.askGates, r.raise, r.hold, r.write, r.letGo} {
+	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.adopt, r.roll, r.order, r.askGates, r.raise, r.hold, r.write, r.letGo} {
 		if err := step(ctx, s); err != nil {
 			return later(err)
 		}
 	}
 	return reconcile.Result{RequeueAfter: s.again()}, nil
+}
+
+// subject is a release of which nothing is known yet.
+func (r *Reconciler) subject(name types.NamespacedName) *subject {
+	return &subject{release: &v1alpha1.ABRelease{}, now: r.Clock.Now(), times: r.Times.withDefaults(), router: r.Routers.Router(name)}
 }
 
 // later looks again where that is all that helps.
@@ -163,7 +177,8 @@ func later(err error) (reconcile.Result, error) {
 
 // readSpec finds out what it asks for, and whether that can be had.
 func (r *Reconciler) readSpec(_ context.Context, s *subject) error {
-	s.facts = release.Facts{Before: release.StateOf(s.release), Now: s.now}
+	s.facts = release.Facts{Before: release.StateOf(s.release), Now: s.now, Prepares: r.prepares(s, rollout.StateOf(&s.release.Status))}
+	r.recall(s)
 	terms, err := release.TermsOf(s.release)
 	if err != nil {
 		s.invalid = err
@@ -231,16 +246,13 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) error {
 		return nil
 	}
 	s.decision = release.Decide(s.facts)
-	var before uint64
-	if s.facts.Before != nil {
-		before = s.facts.Before.Split.Sequence
-	}
+	before := s.facts.Before.Last()
 	service := types.NamespacedName{Namespace: s.release.Namespace, Name: s.release.Spec.ServiceName}
 	if s.facts.Before == nil && s.serviceless() {
 		s.decision = release.Decision{} // no proxy can have a sequence of what is not there
 		return nil
 	}
-	if !s.decision.Grew {
+	if !s.decision.Grew || s.decision.After.Split.Sequence == before { // what is prepared is held already
 		r.keep(ctx, s, service, before)
 		return nil
 	}

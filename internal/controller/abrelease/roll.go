@@ -36,11 +36,14 @@ func (s *subject) shiftTerms(terms release.Terms) release.Terms {
 		return terms
 	}
 	state := rollout.StateOf(&s.release.Status)
-	active := state.Active
+	active, weight := state.Active, state.Weight()
 	if active == "" {
 		active = string(s.release.Spec.Stable)
 	}
-	return terms.Shift(active, state.Weight())
+	if s.ordered {
+		weight = 0
+	}
+	return terms.Shift(active, weight)
 }
 
 // roll decides how far the rollout is. If the weight of the canary changes, it decides about the split
@@ -66,11 +69,11 @@ func (r *Reconciler) roll(ctx context.Context, s *subject) error {
 	if s.facts.Terms != nil {
 		now = *s.facts.Terms
 	}
-	terms := now.Shift(decision.After.Active, decision.Weight)
-	if sameWishes(terms.Wishes, now.Wishes) {
+	terms, prepares := now.Shift(decision.After.Active, decision.Weight), r.prepares(s, decision.After)
+	if sameWishes(terms.Wishes, now.Wishes) && prepares == s.facts.Prepares {
 		return nil
 	}
-	s.facts.Terms, s.seen = &terms, nil
+	s.facts.Terms, s.facts.Prepares, s.seen = &terms, prepares, nil
 	return r.decide(ctx, s)
 }
 
@@ -87,7 +90,7 @@ func (r *Reconciler) rolloutFacts(ctx context.Context, s *subject) rollout.Facts
 	in := s.release.Spec.Rollout
 	f := rollout.Facts{
 		Stable: string(s.release.Spec.Stable), Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled,
-		Webhooks: rollout.WebhooksOf(s.release), Before: rollout.StateOf(&s.release.Status), Arms: map[string]rollout.Arm{}, Now: s.now, Standing: s.rolloutStanding(),
+		Webhooks: rollout.WebhooksOf(s.release), Before: rollout.StateOf(&s.release.Status), Ordered: s.ordered, Arms: map[string]rollout.Arm{}, Now: s.now, Standing: s.rolloutStanding(),
 	}
 	for i := range s.decision.After.Split.Variations[:2] {
 		f.Variations[i] = s.decision.After.Split.Variations[i].Name
@@ -106,9 +109,12 @@ func (r *Reconciler) rolloutFacts(ctx context.Context, s *subject) rollout.Facts
 		if v.Workload == nil {
 			continue
 		}
-		arm, err := r.Revisions.Read(ctx, *v.Workload, s.endpoints[v.Name].Revisions)
+		arm, err := r.readArm(ctx, *v.Workload, s.endpoints[v.Name].Revisions)
 		if err != nil { // nothing moves forward, and what is in force goes on
 			s.unknown = true
+			if errors.Is(err, errAbsent) {
+				continue
+			}
 			r.Log.Info("the revision of a variation is not known; it is read again", "release", s.release.Namespace+"/"+s.release.Name, "variation", v.Name, "error", err.Error())
 			continue
 		}
@@ -116,6 +122,13 @@ func (r *Reconciler) rolloutFacts(ctx context.Context, s *subject) rollout.Facts
 		f.Arms[v.Name] = arm
 	}
 	return f
+}
+
+// readArm reads a workload, and does not wait long for an API server that does not answer.
+func (r *Reconciler) readArm(ctx context.Context, workload traffic.Workload, labels []string) (rollout.Arm, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return r.Revisions.Read(ctx, workload, labels)
 }
 
 // plan is what the release asks for.

@@ -36,7 +36,7 @@ func rolling(t *testing.T) (*world, *workloads) {
 	t.Helper()
 	w := newWorld(t)
 	a := &workloads{world: w, revisions: map[string]string{"web": "1", "canary": "2"}}
-	w.Revisions = a
+	w.Revisions, w.Orders = a, &given{}
 	w.ready = map[string]int{"stable": 4, "canary": 4}
 	w.edit(func(r *v1alpha1.ABRelease) {
 		r.Spec.TrafficSplit.Percentages = map[string]v1alpha1.Percentage{"stable": v1alpha1.Percent(100), "canary": v1alpha1.Percent(0)}

@@ -41,7 +41,7 @@ func (r *Reconciler) write(ctx context.Context, s *subject) error {
 	status := &s.release.Status
 	status.ObservedGeneration = s.release.Generation
 	s.decision.After.Write(status)
-	s.writeSince(status)
+	s.writeSince(was, status)
 	s.writeSeen(status)
 	r.writeRollout(s, was, status)
 	s.writeConditions(status)
@@ -61,11 +61,11 @@ func (r *Reconciler) write(ctx context.Context, s *subject) error {
 }
 
 // writeSince says since when it is in force.
-func (s *subject) writeSince(status *v1alpha1.ABReleaseStatus) {
+func (s *subject) writeSince(was, status *v1alpha1.ABReleaseStatus) {
 	switch {
 	case s.decision.After == nil:
 		status.EffectiveTime = nil
-	case s.decision.Grew || status.EffectiveTime == nil:
+	case was.Effective == nil || was.Effective.Sequence != status.Effective.Sequence || status.EffectiveTime == nil:
 		status.EffectiveTime = new(metav1.NewTime(s.now).Rfc3339Copy())
 	}
 }

@@ -96,20 +96,25 @@ func newBuilder(in Inputs) *builder {
 // total is the sum of the last sequences of all Services that were ever divided.
 func (b *builder) total() (sum uint64) {
 	for service := range b.in.Sequences {
-		sum += b.sequenceOf(service)
+		sum += b.storedOf(service)
 	}
 	for service := range b.splits {
 		if _, counted := b.in.Sequences[service]; !counted {
-			sum += b.sequenceOf(service)
+			sum += b.storedOf(service)
 		}
 	}
 	return sum
 }
 
-// sequenceOf a Service, which may not be there. A split that another one for the same
-// Service goes before counts for nothing.
-func (b *builder) sequenceOf(service types.NamespacedName) uint64 {
-	return max(b.in.Sequences[service], b.splits[service].Sequence)
+// storedOf is the sequence of a Service, which may not be there, in the store. A split that another one
+// for the same Service goes before counts for nothing. An order counts for nothing either: the sum of
+// sequences orders what replicas see along one watch, and orders reach each replica by themselves.
+func (b *builder) storedOf(service types.NamespacedName) uint64 {
+	split := b.splits[service]
+	if b.in.Ordered[types.NamespacedName{Namespace: split.Namespace, Name: split.Name}] {
+		split.Sequence--
+	}
+	return max(b.in.Sequences[service], split.Sequence)
 }
 
 // inOrder has the oldest first: what was there first keeps an address.

@@ -113,6 +113,7 @@ func TestTheSequenceOfAllIs(t *testing.T) {
 		"and of one whose split is gone":                {ir.Inputs{Sequences: map[types.NamespacedName]uint64{name("web"): 8, name("gone"): 5}}, 13},
 		"once for each Service, the later":              {ir.Inputs{Splits: []traffic.Split{tenth(), other}, Sequences: map[types.NamespacedName]uint64{name("web"): 6, name("gone"): 6}}, 13},
 		"without a split that another one goes before":  {ir.Inputs{Splits: []traffic.Split{second, tenth()}}, 7},
+		"without an order, which the store has not":     {ir.Inputs{Splits: []traffic.Split{tenth(), other}, Ordered: map[types.NamespacedName]bool{name("release"): true}}, 11},
 		"with what was remembered of one that was last": {ir.Inputs{Splits: []traffic.Split{tenth()}, Sequences: map[types.NamespacedName]uint64{name("web"): 100}}, 100},
 	}
 	for what, tc := range tests {

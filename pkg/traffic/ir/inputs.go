@@ -32,6 +32,8 @@ type Inputs struct {
 	// Localities of nodes, by name, of those that Slices and Pods name; more do no harm.
 	Localities map[string]Locality
 	Splits     []traffic.Split
+	// Ordered are the releases whose splits are prepared rollbacks: the store has the sequence before.
+	Ordered map[types.NamespacedName]bool
 	// Quarantined workloads get no new requests.
 	Quarantined []traffic.Workload
 	// Exports are the annotations [ExportToAnnotation] of namespaces, by name, of those

@@ -116,7 +116,7 @@ func (m *Memory) Rebuild(names Names, in Inputs) Change {
 	b := newBuilder(in)
 	parts := map[types.NamespacedName]*remembered{}
 	for name := range names {
-		parts[name] = &remembered{sequence: b.sequenceOf(name)}
+		parts[name] = &remembered{sequence: b.storedOf(name)}
 		if space := (types.NamespacedName{Namespace: name.Namespace}); parts[space] == nil {
 			parts[space] = &remembered{}
 		}

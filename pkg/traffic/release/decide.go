@@ -29,7 +29,9 @@ type Facts struct {
 	// Ahead is the highest sequence that proxies have, if it is not below the one in force: the
 	// store was put back, and no proxy goes back. 0 if none is.
 	Ahead uint64
-	Now   time.Time
+	// Prepares has each decision take the sequence of its rollback as well: a run is under way.
+	Prepares bool
+	Now      time.Time
 }
 
 // Decision is what follows from them.
@@ -52,10 +54,7 @@ func Decide(f Facts) Decision {
 	}
 	f.clamp(next)
 	next.ManagedSince = f.managedSince()
-	d := Decision{After: next, Grew: f.Before == nil || f.Ahead > 0 || differs(f.Before.Split, next.Split)}
-	if d.Grew {
-		next.Split.Sequence = f.sequence() + 1
-	}
+	d := Decision{After: next, Grew: f.number(next)}
 	d.Again = traffic.NextReturn(next.Clamped)
 	d.Events = events(f.Before, next, moved)
 	return d
@@ -113,13 +112,6 @@ func (f Facts) clamp(next *State) {
 		})
 	}
 	next.Split.Shares, next.Clamped = traffic.Clamp(next.Wanted, f.Ready, before, f.Now.Truncate(time.Second))
-}
-
-func (f Facts) sequence() uint64 {
-	if f.Before == nil {
-		return max(f.Floor, f.Ahead)
-	}
-	return max(f.Floor, f.Ahead, f.Before.Split.Sequence)
 }
 
 // differs says whether requests go elsewhere, or may.

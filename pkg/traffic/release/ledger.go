@@ -56,8 +56,8 @@ func (e Entry) String() string {
 	return string(text)
 }
 
-// Hold has a release hold the Service for its next decision. before is the sequence
-// that it has in force, 0 if nothing is. floor is what the next one is above.
+// Hold has a release hold the Service for its next decision, which may take two sequences. before is
+// the highest sequence that it has taken, 0 if nothing is in force. floor is what the next one is above.
 func (e Entry) Hold(name, uid string, before uint64) (held Entry, floor uint64) {
 	switch {
 	case e.Holder != uid:
@@ -68,7 +68,7 @@ func (e Entry) Hold(name, uid string, before uint64) (held Entry, floor uint64) 
 		// It has decided and lost what it decided.
 		e.Plain = e.Ceiling
 		e.Ceiling += Block
-	case before+1 > e.Ceiling:
+	case before+2 > e.Ceiling:
 		e.Ceiling = before + Block
 	}
 	return e, e.Plain

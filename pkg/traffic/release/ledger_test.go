@@ -22,7 +22,8 @@ func TestHold(t *testing.T) {
 	}{
 		"a Service that was never divided":            {release.Entry{}, "u1", 0, release.Entry{Plain: 0, Ceiling: 1000, Release: "a", Holder: "u1"}},
 		"one that was":                                {release.Entry{Plain: 5}, "u1", 0, held},
-		"what is reserved is enough":                  {held, "u1", 1004, held},
+		"what is reserved is enough":                  {held, "u1", 1003, held},
+		"what is reserved is enough for one of two":   {held, "u1", 1004, release.Entry{Plain: 5, Ceiling: 2004, Release: "a", Holder: "u1"}},
 		"what is reserved is used up":                 {held, "u1", 1005, release.Entry{Plain: 5, Ceiling: 2005, Release: "a", Holder: "u1"}},
 		"another release takes it over":               {held, "u2", 0, release.Entry{Plain: 1005, Ceiling: 2005, Release: "a", Holder: "u2"}},
 		"the holder has lost what it decided":         {held, "u1", 0, release.Entry{Plain: 1005, Ceiling: 2005, Release: "a", Holder: "u1"}},

@@ -21,6 +21,9 @@ type State struct {
 	Wanted traffic.Shares
 	// Clamped variations have no share, because they have no ready endpoints.
 	Clamped []traffic.Clamped
+	// Prepared is the sequence of the rollback of this state, which replicas carry out when they are
+	// ordered to; 0 if none is prepared.
+	Prepared uint64
 	// ManagedSince is when proxies were first told of the Service; zero if that was not
 	// stored.
 	ManagedSince time.Time
@@ -32,7 +35,7 @@ func StateOf(r *v1alpha1.ABRelease) *State {
 	if !is {
 		return nil
 	}
-	s := &State{Generation: r.Status.Effective.Generation, Split: split}
+	s := &State{Generation: r.Status.Effective.Generation, Split: split, Prepared: uint64(max(r.Status.Effective.PreparedSequence, 0))} //nolint:gosec // it is not negative
 	if m := r.Status.ManagementStartTime; m != nil {
 		s.ManagedSince = m.Time
 	}
@@ -129,7 +132,8 @@ func stored(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Sec
 func (s *State) effective() *v1alpha1.EffectiveSplit {
 	f := &v1alpha1.EffectiveSplit{
 		Sequence: int64(s.Split.Sequence), Generation: s.Generation, //nolint:gosec // it does not reach the sign in a lifetime
-		ServiceName: s.Split.Service, Salt: s.Split.Salt,
+		PreparedSequence: int64(s.Prepared), //nolint:gosec // as the sequence
+		ServiceName:      s.Split.Service, Salt: s.Split.Salt,
 		Key: v1alpha1.SplitKey{Name: s.Split.Key.Name, Domain: v1alpha1.CookieDomain(s.Split.Key.Domain)}, Override: v1alpha1.HeaderName(s.Split.Override),
 	}
 	if s.Split.Key.Secure {

@@ -97,6 +97,9 @@ type Facts struct {
 	Arms     map[string]Arm
 	Standing Standing
 	Health   Health
+	// Ordered says that replicas carry out the prepared rollback of the stage under way: a leader gave the
+	// order after a failure, and could not store its decision.
+	Ordered bool
 	// Deletion is nil unless the release is being deleted.
 	Deletion *Deletion
 	// Webhooks are the gates of the spec; the queries are those that the run began with.

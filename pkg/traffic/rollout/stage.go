@@ -97,6 +97,8 @@ func (m *machine) measure() bool {
 		return m.fail(i, EndFailed, health.Message)
 	case during.Result == gates.Fail:
 		return m.fail(i, EndGateFailed, during.Message)
+	case m.Ordered:
+		return m.fail(i, EndFailed, "a leader found a failure, and ordered the prepared rollback while the API server was away")
 	case !m.isSettled():
 		return m.waitProxies(fmt.Sprintf("proxies to have %s%% at %s", percent(stage.Weight), run.Canary))
 	case m.Standing.Contradiction != "":

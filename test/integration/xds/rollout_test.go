@@ -46,6 +46,13 @@ func delivery(t *testing.T) (*cluster, *replica) {
 // deliveryWith is delivery with further values of the chart, and further flags of the discovery server.
 func deliveryWith(t *testing.T, values, flags []string) (*cluster, *replica) {
 	t.Helper()
+	c := deliveryCluster(t, values...)
+	return c, c.startAt(t, freeport.Address(t), "xds-0", append([]string{"--rollouts"}, flags...)...)
+}
+
+// deliveryCluster is the cluster of delivery, in which no discovery server runs yet.
+func deliveryCluster(t *testing.T, values ...string) *cluster {
+	t.Helper()
 	helm, err := rendered.Find(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -58,8 +65,7 @@ func deliveryWith(t *testing.T, values, flags []string) (*cluster, *replica) {
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() != "CustomResourceDefinition" && o.GetKind() != "RolloutStrategy" && !strings.HasPrefix(o.GetName(), "plumbline-xds") && !strings.HasPrefix(o.GetName(), "plumbline-release")
 	})
-	c := ownCluster(t, objects)
-	return c, c.startAt(t, freeport.Address(t), "xds-0", append([]string{"--rollouts"}, flags...)...)
+	return ownCluster(t, objects)
 }
 
 // application answers with its version, and fails a part of its requests, in percent.

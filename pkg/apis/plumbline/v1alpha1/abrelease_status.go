@@ -94,6 +94,12 @@ type EffectiveSplit struct {
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Sequence int64 `json:"sequence,omitempty"`
+	// preparedSequence is that of its rollback, by which the first variation gets all requests. Each
+	// replica carries it out when the leader orders it, also while no replica reaches the API server.
+	// Absent while no run sends requests to the other variation.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	PreparedSequence int64 `json:"preparedSequence,omitempty"`
 	// generation of the spec that it follows from.
 	// +required
 	// +kubebuilder:validation:Minimum=1

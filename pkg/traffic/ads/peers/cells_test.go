@@ -123,6 +123,9 @@ func TestAQuestionIsReadAsItWasWritten(t *testing.T) {
 		if rapid.Bool().Draw(t, "resumes") {
 			q.Epoch = time.Unix(0, rapid.Int64Range(1, 1<<60).Draw(t, "epoch"))
 		}
+		for range rapid.IntRange(0, 3).Draw(t, "orders") {
+			q.Orders = append(q.Orders, peers.Order{Release: rapid.StringN(0, 40, 160).Draw(t, "release"), Sequence: rapid.Uint64().Draw(t, "sequence")})
+		}
 		var got peers.Question
 		if err := got.Decode(q.Encode()); err != nil {
 			t.Fatal(err)
@@ -135,6 +138,7 @@ func TestAQuestionIsReadAsItWasWritten(t *testing.T) {
 
 func FuzzQuestion(f *testing.F) {
 	f.Add((&peers.Question{Aged: true, Age: time.Second, Epoch: now, Cell: 7}).Encode())
+	f.Add((&peers.Question{Orders: []peers.Order{{Release: "u1", Sequence: 8}}}).Encode())
 	f.Add([]byte{0x08})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var q, again peers.Question
@@ -162,5 +166,40 @@ func TestAReplicaIsToldHowOldTheWatchesOfTheLeaderAre(t *testing.T) {
 		if got := poll.Receive(t, patience, "an age is told", told); got != 7*time.Second {
 			t.Errorf("the age is %s", got)
 		}
+	}
+}
+
+// An order reaches a replica at once, and one that was given before the stream began with the first
+// question.
+func TestAReplicaIsToldOrders(t *testing.T) {
+	var mu sync.Mutex
+	given, added := []peers.Order{{Release: "u1", Sequence: 8}}, make(chan struct{})
+	orders := func() []peers.Order { mu.Lock(); defer mu.Unlock(); return given }
+	changed := func() <-chan struct{} { mu.Lock(); defer mu.Unlock(); return added }
+	told := make(chan []peers.Order, 100)
+	server := peers.NewServer(acknowledged.NewIndex(), func() []peers.Count { return nil }, guard("word"), nil).Obeys(func(o []peers.Order) { told <- o })
+	address, roots := replica(t, server)
+	followOrders(t, address, "word", "127.0.0.1", roots, nil, orders, changed)
+	if d := cmp.Diff(given, poll.Receive(t, patience, "an order of before is told", told)); d != "" {
+		t.Errorf("the orders (-want +got):\n%s", d)
+	}
+	mu.Lock()
+	given = append(given, peers.Order{Release: "u2", Sequence: 3})
+	close(added)
+	added = make(chan struct{})
+	mu.Unlock()
+	poll.Until(t, patience, "the other order is told as well", func() error {
+		if got := poll.Receive(t, patience, "orders are told", told); !cmp.Equal(got, given) {
+			return fmt.Errorf("the orders are %v", got)
+		}
+		return nil
+	})
+}
+
+func TestAQuestionWithTooManyOrdersIsRefused(t *testing.T) {
+	order := (&peers.Question{Orders: []peers.Order{{Release: "u1", Sequence: 8}}}).Encode()
+	var q peers.Question
+	if err := q.Decode(bytes.Repeat(order, 1001)); err == nil || !strings.Contains(err.Error(), "more than 1000 orders") {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -102,12 +102,18 @@ func follow(t *testing.T, address, word, name string, roots *x509.CertPool) (*pe
 // followAged follows with watches that are so old.
 func followAged(t *testing.T, address, word, name string, roots *x509.CertPool, age func() time.Duration) (*peers.Mirror, *failures) {
 	t.Helper()
+	return followOrders(t, address, word, name, roots, age, nil, nil)
+}
+
+// followOrders follows with orders.
+func followOrders(t *testing.T, address, word, name string, roots *x509.CertPool, age func() time.Duration, orders func() []peers.Order, changed func() <-chan struct{}) (*peers.Mirror, *failures) {
+	t.Helper()
 	m, f := peers.NewMirror(), &failures{}
 	follower := peers.Follower{
 		TLS: func() (*tls.Config, error) {
 			return &tls.Config{RootCAs: roots, ServerName: name, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}}, nil
 		},
-		Token: func() (string, error) { return word, nil }, Failed: f.told, Age: age,
+		Token: func() (string, error) { return word, nil }, Failed: f.told, Age: age, Orders: orders, Changed: changed,
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})

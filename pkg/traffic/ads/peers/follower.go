@@ -36,6 +36,9 @@ type Follower struct {
 	Token func() (string, error)
 	// Age is how old the watches of this replica are, which the others are told; may be nil.
 	Age func() time.Duration
+	// Orders are what the others are ordered, and Changed is closed when there is one more; may be nil.
+	Orders  func() []Order
+	Changed func() <-chan struct{}
 	// Failed is told why a stream has ended.
 	Failed func(address string, err error)
 }
@@ -80,11 +83,12 @@ func (f *Follower) once(ctx context.Context, address string, mirror *Mirror) err
 	defer stop(nil)
 	silent := time.AfterFunc(Silence, func() { stop(errSilent) })
 	defer silent.Stop()
+	ordered := f.changed()
 	stream, err := f.open(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), conn, mirror.Last())
 	if err != nil {
 		return told(ctx, err)
 	}
-	go f.age(ctx, stream) // ends when ctx does, which is when this has returned
+	go f.tell(ctx, stream, ordered) // ends when ctx does, which is when this has returned
 	return listen(ctx, stream, mirror, silent)
 }
 
@@ -116,29 +120,43 @@ func (f *Follower) open(ctx context.Context, conn *grpc.ClientConn, known signal
 	return stream, nil
 }
 
-// question with how old the watches of this replica are.
+// question with how old the watches of this replica are, and all orders.
 func (f *Follower) question() (q Question) {
+	if f.Orders != nil {
+		q.Orders = f.Orders()
+	}
 	if f.Age != nil {
 		q.Age, q.Aged = f.Age(), true
 	}
 	return q
 }
 
-// age tells every second how old the watches are, until ctx ends.
-func (f *Follower) age(ctx context.Context, stream grpc.ClientStream) {
+// tell whoever is followed every second how old the watches are, and each order at once, until ctx ends.
+// ordered is from before the first question, so that no order falls between two.
+func (f *Follower) tell(ctx context.Context, stream grpc.ClientStream, ordered <-chan struct{}) {
 	ticker := time.NewTicker(Beat)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-ordered:
+			ordered = f.changed()
 		case <-ticker.C:
-			q := f.question()
-			if stream.SendMsg(&q) != nil {
-				return // whoever listens is told why
-			}
+		}
+		q := f.question()
+		if stream.SendMsg(&q) != nil {
+			return // whoever listens is told why
 		}
 	}
+}
+
+// changed is closed when there is one more order; nil if there are none.
+func (f *Follower) changed() <-chan struct{} {
+	if f.Changed == nil {
+		return nil
+	}
+	return f.Changed()
 }
 
 // listen takes what is told; silent ends it when nothing is.

@@ -51,7 +51,9 @@ type Server struct {
 	// ending closes when this replica ends: others need not wait for it.
 	ending <-chan struct{}
 	// aged is told how old the watches of whoever asks are; may be nil.
-	aged  func(time.Duration)
+	aged func(time.Duration)
+	// obey is told what whoever asks orders; may be nil.
+	obey  func([]Order)
 	cells Cells
 }
 
@@ -77,6 +79,12 @@ func (s *Server) Counts(cells Cells) *Server {
 // Tells has a function be told how old the watches of whoever asks are.
 func (s *Server) Tells(aged func(time.Duration)) *Server {
 	s.aged = aged
+	return s
+}
+
+// Obeys has a function be told what whoever asks orders, each time anew.
+func (s *Server) Obeys(obey func([]Order)) *Server {
+	s.obey = obey
 	return s
 }
 
@@ -112,6 +120,9 @@ func (s *Server) listen(stream grpc.ServerStream, q Question) {
 	for {
 		if q.Aged && s.aged != nil {
 			s.aged(q.Age)
+		}
+		if len(q.Orders) > 0 && s.obey != nil {
+			s.obey(q.Orders)
 		}
 		if stream.RecvMsg(&q) != nil {
 			return
