@@ -46,10 +46,13 @@ func rolling() *v1alpha1.ABRelease {
 			},
 			Waiting: &v1alpha1.RolloutWait{Reason: "Approval", StartTime: begin, DeadlineTime: &deadline, Message: "a person to approve stage 2"},
 			Analysis: &v1alpha1.RolloutAnalysis{
-				Run: 7, Stage: 2, Verdict: "Pass", Message: "WithinThreshold: 0.3% errors",
-				Variations: []v1alpha1.VariationHealth{
-					{Variation: "blue", ErrorRate: "0.31", ErrorRateLow: "0.27", ErrorRateHigh: "0.36", LatencyP50Milliseconds: 12, LatencyP99Milliseconds: 181, Samples: 61204},
-					{Variation: "green", HealthPercentage: "99.52", ErrorRate: "0.33", ErrorRateLow: "0.25", ErrorRateHigh: "0.43", Samples: 20871},
+				Run: 7, Stage: 2,
+				HealthResult: v1alpha1.HealthResult{
+					Verdict: "Pass", Message: "WithinThreshold: 0.3% errors",
+					Variations: []v1alpha1.VariationHealth{
+						{Variation: "blue", ErrorRate: "0.31", ErrorRateLow: "0.27", ErrorRateHigh: "0.36", LatencyP50Milliseconds: 12, LatencyP99Milliseconds: 181, Samples: 61204},
+						{Variation: "green", HealthPercentage: "99.52", ErrorRate: "0.33", ErrorRateLow: "0.25", ErrorRateHigh: "0.43", Samples: 20871},
+					},
 				},
 			},
 			Gates: []v1alpha1.RolloutGateStatus{
