@@ -65,6 +65,11 @@ func newLeader(config *rest.Config, opts *options.XDS, registry prometheus.Regis
 	if err != nil {
 		return nil, err
 	}
+	if opts.ReleaseSeries {
+		if err := registry.Register(releases.Series()); err != nil {
+			return nil, fmt.Errorf("registering the series of releases: %w", err)
+		}
+	}
 	return &leader{part: part, authorities: authorities, sequences: sequences, releases: releases, rollouts: opts.Rollouts, gates: gates, leases: leases}, nil
 }
 

@@ -49,6 +49,8 @@ type XDS struct {
 	// Rollouts has the leader carry out the rollouts of ABReleases. It needs rights to read strategies and
 	// workloads.
 	Rollouts bool
+	// ReleaseSeries has the metrics name each release whose run is on.
+	ReleaseSeries bool
 	// Gates say which gates rollouts can have.
 	Gates Gates
 	// Faces say where proxies listen.
@@ -70,6 +72,7 @@ func (x *XDS) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&x.DeploymentName, "deployment-name", "plumbline-xds", "the discovery server's own Deployment; owns a Secret that had to be made again")
 	fs.BoolVar(&x.VerifyProxyAddress, "verify-proxy-address", true, "take a proxy's token from an address of its pod alone; false where the network translates the addresses of pods")
 	fs.BoolVar(&x.Rollouts, "rollouts", false, "carry out the rollouts of ABReleases; it needs rights to read RolloutStrategies and workloads")
+	fs.BoolVar(&x.ReleaseSeries, "release-series", false, "have the metrics name each release whose run is on: up to six series more for each; needs --rollouts")
 	x.Gates.AddFlags(fs)
 	x.Faces.AddFlags(fs)
 	fs.StringVar(&x.PodName, "pod-name", "", "name of the own pod; needed with --peer-token-file")
@@ -105,6 +108,9 @@ func (x *XDS) Validate() field.ErrorList {
 	}
 	errs = append(errs, validateChoice("certificate-mode", x.CertificateMode, "SelfManaged", "CertManager")...)
 	errs = append(errs, validateDuration("certificate-settle", x.CertificateSettle, time.Second, time.Hour)...)
+	if x.ReleaseSeries && !x.Rollouts {
+		errs = append(errs, field.Invalid(flagPath("release-series"), x.ReleaseSeries, "is of no use without --rollouts"))
+	}
 	errs = append(errs, x.Faces.validate()...)
 	errs = append(errs, x.Gates.validate()...)
 	errs = append(errs, validateDuration("drain-delay", x.DrainDelay, 0, MaxProxyDrainDelay)...)

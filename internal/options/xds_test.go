@@ -37,6 +37,8 @@ func TestValidateXDS(t *testing.T) {
 		"a Prometheus that can be":               {args: []string{"--prometheus-url=https://prometheus:9090/a", "--prometheus-ca-file=/dev/null", "--prometheus-token-file=/dev/null", "--inline-queries"}},
 		"gates that cannot be":                   {args: []string{"--gate-secrets=a,b_c", "--notify-allowed-networks=10.0.0.1"}, want: []string{"--gate-secrets", "--notify-allowed-networks"}},
 		"gates that can":                         {args: []string{"--gate-secrets=a, b.c", "--notify-allowed-networks=10.0.0.0/8", "--notify-plain-http"}},
+		"series of releases without rollouts":    {args: []string{"--release-series"}, want: []string{"--release-series"}},
+		"series of releases":                     {args: []string{"--release-series", "--rollouts"}},
 		"what every server checks":               {args: []string{"--log-format=xml", "--namespace=A"}, want: []string{"--log-format", "--namespace"}},
 	}
 	for name, tc := range tests {

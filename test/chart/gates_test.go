@@ -46,6 +46,9 @@ func TestGatesGetWhatIsConfiguredAlone(t *testing.T) {
 			values: []string{"--set", prometheusURL, "--set", "delivery.inlineQueries=true"},
 			args:   []string{"--prometheus-url=https://prometheus.monitoring:9090", "--inline-queries"}, ports: []int{9090},
 		},
+		"series of releases": {
+			values: []string{"--set", "monitoring.releaseSeries=true"}, args: []string{"--release-series"},
+		},
 		"webhooks": {
 			values:  []string{"--set", "delivery.gateSecrets={a,b}", "--set", "outbound.caSecret=roots", "--set", "notifications.allowedNetworks={10.0.0.0/8}", "--set", "notifications.plainHTTP=true"},
 			args:    []string{"--gate-secrets=a,b", "--notify-allowed-networks=10.0.0.0/8", "--notify-plain-http=true"},

@@ -19,6 +19,8 @@ type Report struct {
 	Health []v1alpha1.VariationHealth `json:"health,omitempty"`
 	// LastVerdict is about that stage; nil without a verdict.
 	LastVerdict *Judge `json:"lastVerdict,omitempty"`
+	// Before are the stages that were measured before that one, as the judge has found them last.
+	Before []v1alpha1.StageHealth `json:"before,omitempty"`
 	// History has the lines that the status still has, the newest last.
 	History []v1alpha1.RolloutEvent `json:"history,omitempty"`
 }
@@ -33,6 +35,9 @@ func ReportOf(r *v1alpha1.ABRelease, now time.Time) Report {
 	report.History = in.History
 	last := endOf(in)
 	report.Health, report.LastVerdict = last.Health, last.Judge
+	if a := in.Analysis; a != nil && a.Run == in.Run.Number {
+		report.Before = a.Stages
+	}
 	if hasEnded(in.Run.State) {
 		report.End = last
 	}

@@ -27,6 +27,8 @@ type Screen struct {
 	Proxies *Proxies `json:"proxies,omitempty"`
 	// Judge is the verdict about the stage under way; nil without a verdict.
 	Judge *Judge `json:"judge,omitempty"`
+	// Trail has the e-values that a watch has seen; none without a watch.
+	Trail Trail `json:"-"`
 	// Wait is what the run waits for; nil while the run waits for nothing.
 	Wait *Wait `json:"wait,omitempty"`
 	// Next says what follows the stage under way; empty when no stage is under way.
@@ -68,10 +70,19 @@ type Stage struct {
 	Message  string `json:"message,omitempty"`
 }
 
-// Judge is the verdict about the stage under way.
+// Judge is the verdict about a stage.
 type Judge struct {
 	Verdict v1alpha1.HealthVerdict `json:"verdict"`
 	Message string                 `json:"message,omitempty"`
+	// Errors and Latency compare both variations; nil when the status has no comparison.
+	Errors  *v1alpha1.HealthComparison `json:"errors,omitempty"`
+	Latency *v1alpha1.HealthComparison `json:"latency,omitempty"`
+	// SlowerThanMilliseconds is the latency above which a request is slow; 0 while latency is not judged.
+	SlowerThanMilliseconds int64 `json:"slowerThanMilliseconds,omitempty"`
+	// Gaps counts the proxies and replicas of which some counts of the run were lost.
+	Gaps int64 `json:"gaps,omitempty"`
+	// Variations are the health of both, the active one first.
+	Variations []v1alpha1.VariationHealth `json:"-"`
 }
 
 // Wait is what the run waits for.
@@ -111,7 +122,7 @@ func ScreenOf(r *v1alpha1.ABRelease, now time.Time) Screen {
 		s.Stages = append(s.Stages, stageOf(&in.Run.Stages[i], now))
 	}
 	if a := analysisOf(in); a != nil && a.Verdict != "" {
-		s.Judge = &Judge{Verdict: a.Verdict, Message: a.Message}
+		s.Judge = judgeOf(a)
 	}
 	s.Next = nextOf(in)
 	return s
@@ -188,6 +199,13 @@ func analysisOf(in *v1alpha1.RolloutStatus) *v1alpha1.RolloutAnalysis {
 		return a
 	}
 	return nil
+}
+
+func judgeOf(a *v1alpha1.RolloutAnalysis) *Judge {
+	return &Judge{
+		Verdict: a.Verdict, Message: a.Message, Errors: a.Errors, Latency: a.Latency,
+		SlowerThanMilliseconds: a.SlowerThanMilliseconds, Gaps: a.Gaps, Variations: a.Variations,
+	}
 }
 
 func percentOf(p *v1alpha1.Percentage) string {

@@ -91,7 +91,8 @@ func Explain(q *Question) Explanation {
 	e.Gates = append(e.Gates, g.start(), g.pods(), g.proxies(), g.observed())
 	if i := int(in.Stage) - 1; in.Run.State == "Running" && i >= 0 && i < len(in.Run.Stages) {
 		g.stage = &in.Run.Stages[i]
-		e.Gates = append(e.Gates, g.counts(), g.minimumTime(), g.verdict(), g.approval(), g.autoAdvance())
+		e.Gates = append(e.Gates, g.counts(), g.minimumTime(), g.verdict())
+		e.Gates = append(append(e.Gates, g.compared()...), g.approval(), g.autoAdvance())
 	}
 	e.Gates = append(e.Gates, g.asked()...)
 	e.Gates = append(e.Gates, g.pause())
@@ -103,7 +104,7 @@ func endOf(in *v1alpha1.RolloutStatus) *End {
 	if a := in.Analysis; a != nil && a.Run == in.Run.Number {
 		end.Health = a.Variations
 		if a.Verdict != "" {
-			end.Judge = &Judge{Verdict: a.Verdict, Message: a.Message}
+			end.Judge = judgeOf(a)
 		}
 	}
 	for i := range in.Rejected {

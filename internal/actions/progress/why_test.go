@@ -28,7 +28,7 @@ func underWay() *v1alpha1.ABRelease {
 			{Number: 1, State: "Running", TrafficPercentage: new(v1alpha1.Percent(10)), HealthThreshold: new(v1alpha1.Percent(95)), DurationSeconds: new(int64(60)), StartTime: before(2 * time.Minute)},
 			{Number: 2, State: "Pending", TrafficPercentage: new(v1alpha1.Percent(50))},
 		},
-	}, Analysis: &v1alpha1.RolloutAnalysis{Run: 7, Stage: 1, Verdict: "Pass", Message: "all is well"}}
+	}, Analysis: &v1alpha1.RolloutAnalysis{Run: 7, Stage: 1, HealthResult: v1alpha1.HealthResult{Verdict: "Pass", Message: "all is well"}}}
 	return r
 }
 

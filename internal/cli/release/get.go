@@ -22,8 +22,9 @@ func (a *app) getCommand() *cobra.Command {
 		Short: "Show a release: its stages, what the judge has counted, what it waits for",
 		Long: `Show the run of a release: its stages, the weights that are wanted and acknowledged, the
 observed shares, the error rates of both variations with bounds of 95 %, the verdict of
-the judge, the wait of the run and the stage after that, and the last lines of the
-history. "–" stands for a value that the status does not have.`,
+the judge with its bets, the ratio of both rates, φ (the dispersion) and the counts, the
+wait of the run and the stage after that, and the last lines of the history. "–" stands
+for a value that the status does not have.`,
 		Example: invocation.Examples("# How far is the rollout of web", "%s release get web"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -53,7 +54,7 @@ func (a *app) get(ctx context.Context, name, output string) error {
 		r.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ABRelease"))
 		return a.PrintStructured(output, r)
 	}
-	return a.Print(a.describe(r, a.ServerTime(c)))
+	return a.Print(a.describe(r, a.ServerTime(c), progress.Trail{}))
 }
 
 func read(ctx context.Context, c *invocation.Cluster, name string) (*v1alpha1.ABRelease, error) {
@@ -67,10 +68,12 @@ func read(ctx context.Context, c *invocation.Cluster, name string) (*v1alpha1.AB
 // shownHistory is how many lines of the history are shown.
 const shownHistory = 8
 
-// describe returns the screen of a release, the answer to the last request, and the end of the history.
-func (a *app) describe(r *v1alpha1.ABRelease, now time.Time) string {
+// describe returns the screen of a release, the answer to the last request, and the end of the history. The
+// trail has the e-values that a watch has seen.
+func (a *app) describe(r *v1alpha1.ABRelease, now time.Time, trail progress.Trail) string {
 	var d invocation.Description
 	screen := progress.ScreenOf(r, now)
+	screen.Trail = trail
 	for _, line := range drawScreen(&screen) {
 		d.Line(0, "%s", line)
 	}

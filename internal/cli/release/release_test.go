@@ -46,11 +46,23 @@ func rolling() *v1alpha1.ABRelease {
 			},
 			Waiting: &v1alpha1.RolloutWait{Reason: "Approval", StartTime: begin, DeadlineTime: &deadline, Message: "a person to approve stage 2"},
 			Analysis: &v1alpha1.RolloutAnalysis{
-				Run: 7, Stage: 2, Verdict: "Pass", Message: "WithinThreshold: 0.3% errors",
-				Variations: []v1alpha1.VariationHealth{
-					{Variation: "blue", ErrorRate: "0.31", ErrorRateLow: "0.27", ErrorRateHigh: "0.36", LatencyP50Milliseconds: 12, LatencyP99Milliseconds: 181, Samples: 61204},
-					{Variation: "green", HealthPercentage: "99.52", ErrorRate: "0.33", ErrorRateLow: "0.25", ErrorRateHigh: "0.43", Samples: 20871},
+				Run: 7, Stage: 2,
+				HealthResult: v1alpha1.HealthResult{
+					Verdict: "Pass", Message: "WithinThreshold: 0.3% errors", Gaps: 1, SlowerThanMilliseconds: 180,
+					Errors:  &v1alpha1.HealthComparison{EValue: "0.8012", FailsAt: "200", Dispersion: "1.1043", Ratio: "1.0691", RatioLow: "0.7802", RatioHigh: "1.4511"},
+					Latency: &v1alpha1.HealthComparison{EValue: "0.3001", FailsAt: "200", Dispersion: "1.1043", RatioHigh: "1.9"},
+					Variations: []v1alpha1.VariationHealth{
+						{Variation: "blue", ErrorRate: "0.31", ErrorRateLow: "0.27", ErrorRateHigh: "0.36", LatencyP50Milliseconds: 12, LatencyP99Milliseconds: 181, Samples: 61204, SlowRate: "1", Cells: 28},
+						{Variation: "green", HealthPercentage: "99.52", ErrorRate: "0.33", ErrorRateLow: "0.25", ErrorRateHigh: "0.43", Samples: 20871, SlowRate: "1.2004", Cells: 28},
+					},
 				},
+				Stages: []v1alpha1.StageHealth{{Stage: 1, HealthResult: v1alpha1.HealthResult{
+					Verdict: "Pass", Reason: "WithinThreshold", Errors: &v1alpha1.HealthComparison{EValue: "0.5", FailsAt: "200", Dispersion: "1"},
+					Variations: []v1alpha1.VariationHealth{
+						{Variation: "blue", HealthPercentage: "99.6", ErrorRate: "0.3", ErrorRateLow: "0.25", ErrorRateHigh: "0.36", Samples: 61000, Cells: 30},
+						{Variation: "green", HealthPercentage: "99.1", ErrorRate: "0.31", ErrorRateLow: "0.2", ErrorRateHigh: "0.46", Samples: 8112, Cells: 30},
+					},
+				}}},
 			},
 			Gates: []v1alpha1.RolloutGateStatus{
 				{Kind: "Query", Name: "errors", Event: "DuringStage", Run: 7, Stage: 2, Result: "Wait", Value: "0.75", Failures: 1, AnswerTime: begin, Message: "is above the maximum 0.5; 1 of 3 in a row"},

@@ -52,7 +52,14 @@ func reportFuncs(line func(string) string) map[string]any {
 		},
 		"rate":    func(r v1alpha1.Rate) string { return line(formatRate(r)) },
 		"latency": formatLatency,
-		"digits":  groupDigits,
+		"digits":  progress.GroupDigits,
+		"health":  healthLines,
+		"bet": func(c *v1alpha1.HealthComparison) string {
+			if c == nil {
+				return unknown
+			}
+			return strings.Join(progress.DescribeComparison(c), ", ")
+		},
 		"percentage": func(p *v1alpha1.Percentage) string {
 			if p == nil {
 				return unknown
@@ -60,6 +67,20 @@ func reportFuncs(line func(string) string) map[string]any {
 			return line(p.String()) + " %"
 		},
 	}
+}
+
+// healthLines returns the bets of the judge and the counts, one line each.
+func healthLines(j *progress.Judge) (lines []string) {
+	if j.Errors != nil {
+		lines = append(lines, "Errors: "+strings.Join(progress.DescribeComparison(j.Errors), ", "))
+	}
+	if j.Latency != nil {
+		lines = append(lines, "Latency: "+strings.Join(append(progress.DescribeComparison(j.Latency), progress.DescribeSlow(j)), ", "))
+	}
+	if counts := progress.DescribeCounts(j); j.Errors != nil && counts != nil {
+		lines = append(lines, "Counts: "+strings.Join(counts, ", "))
+	}
+	return lines
 }
 
 // escapeMarkdown escapes each character that Markdown may obey: CommonMark takes a backslash before any

@@ -32,6 +32,7 @@ func drawScreen(s *progress.Screen) []string {
 	}
 	if s.Judge != nil {
 		lines = append(lines, drawLabeled("judge", string(s.Judge.Verdict)+": "+s.Judge.Message)...)
+		lines = append(lines, drawHealth(s.Judge, &s.Trail)...)
 	}
 	if s.Wait != nil {
 		lines = append(lines, drawLabeled("waits", describeWait(s.Wait))...)
@@ -135,14 +136,14 @@ func variationRow(v *progress.Variation) []string {
 		row[4] = fmt.Sprintf("%d/%d", *v.Ready, *v.Targets)
 	}
 	if v.InFlight != nil {
-		row[5] = groupDigits(*v.InFlight)
+		row[5] = progress.GroupDigits(*v.InFlight)
 	}
 	h := v.Health
 	if h == nil {
 		return append(row, unknown, unknown, unknown, unknown, unknown)
 	}
 	return append(row, formatRate(h.ErrorRate)+" %", "["+formatRate(h.ErrorRateLow)+", "+formatRate(h.ErrorRateHigh)+"]",
-		formatLatency(h.LatencyP50Milliseconds), formatLatency(h.LatencyP99Milliseconds), groupDigits(h.Samples))
+		formatLatency(h.LatencyP50Milliseconds), formatLatency(h.LatencyP99Milliseconds), progress.GroupDigits(h.Samples))
 }
 
 // maxVariation is how many characters of the name of a variation the table shows.
@@ -196,7 +197,12 @@ const labelColumn = 9
 
 // drawLabeled returns a label with its text, on as many lines as the text needs.
 func drawLabeled(label, text string) []string {
-	lines := fill(strings.Fields(invocation.Printable(text)), " ", strings.Repeat(" ", labelColumn), labelColumn)
+	return drawParts(label, strings.Fields(invocation.Printable(text)), " ")
+}
+
+// drawParts returns a label with parts, on as many lines as the parts need.
+func drawParts(label string, parts []string, separator string) []string {
+	lines := fill(parts, separator, strings.Repeat(" ", labelColumn), labelColumn)
 	if len(lines) > 0 {
 		lines[0] = fmt.Sprintf("%-*s%s", labelColumn, label, strings.TrimLeft(lines[0], " "))
 	}
@@ -304,14 +310,5 @@ func formatLatency(milliseconds int64) string {
 	if milliseconds == 0 {
 		return unknown
 	}
-	return groupDigits(milliseconds) + " ms"
-}
-
-// groupDigits returns a number with a comma before each group of three digits.
-func groupDigits(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
+	return progress.GroupDigits(milliseconds) + " ms"
 }

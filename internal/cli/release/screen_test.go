@@ -36,9 +36,9 @@ func TestClock(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	for name, tc := range map[string]struct{ got, want string }{
-		"digits stand in groups":        {groupDigits(1234567), "1,234,567"},
-		"three digits are one group":    {groupDigits(123), "123"},
-		"a negative number has no gap":  {groupDigits(-123456), "-123,456"},
+		"digits stand in groups":        {progress.GroupDigits(1234567), "1,234,567"},
+		"three digits are one group":    {progress.GroupDigits(123), "123"},
+		"a negative number has no gap":  {progress.GroupDigits(-123456), "-123,456"},
 		"a rate has two decimals":       {formatRate("0.3167"), "0.32"},
 		"a small rate is no zero":       {formatRate("0.0012"), "0.0012"},
 		"a zero is a zero":              {formatRate("0"), "0.00"},
@@ -76,6 +76,7 @@ func TestScreen_FitsItsWidth(t *testing.T) {
 		h.Samples, h.LatencyP99Milliseconds = rapid.Int64Range(0, 1e12).Draw(t, "samples"), rapid.Int64Range(0, 1e7).Draw(t, "p99")
 		h.ErrorRate, h.ErrorRateLow, h.ErrorRateHigh = "100", "99.9999", "100"
 		screen := progress.ScreenOf(r, clitest.Now)
+		screen.Trail.Errors = rapid.SliceOfN(rapid.Float64Range(0, 1e9), 0, 24).Draw(t, "bets")
 		for _, line := range drawScreen(&screen) {
 			if n := utf8.RuneCountInString(line); n > screenWidth {
 				t.Fatalf("%d columns: %q", n, line)

@@ -49,8 +49,9 @@ func describeNews(n *progress.News) string {
 
 // screenView draws the screen of a release in place.
 type screenView struct {
-	app *app
-	now func() time.Time
+	app   *app
+	now   func() time.Time
+	trail progress.Trail
 }
 
 // redraw moves the cursor to the first column of the first line, and clears the terminal.
@@ -60,5 +61,6 @@ const redraw = "\x1b[H\x1b[J"
 func (v *screenView) period() time.Duration { return time.Second }
 
 func (v *screenView) show(r *v1alpha1.ABRelease) error {
-	return v.app.Print(redraw, v.app.describe(r, v.now()))
+	v.trail = v.trail.See(r.Status.Rollout)
+	return v.app.Print(redraw, v.app.describe(r, v.now(), v.trail))
 }

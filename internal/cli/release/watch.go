@@ -35,8 +35,9 @@ func (a *app) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch NAME",
 		Short: "Follow a release, and end when it is where you want it",
-		Long: `Follow a release. On a terminal the screen of "release get" is drawn anew. Elsewhere each
-new event of the history, and each new wait, is one line; the first lines are the events
+		Long: `Follow a release. On a terminal the screen of "release get" is drawn anew, with bars for
+the bets that the command has seen: the highest bar fails the canary. Elsewhere each new
+event of the history, and each new wait, is one line; the first lines are the events
 of the run that began last. A connection that breaks is taken up again.
 
 --until names the state that ends the command: Completed, RolledBack, Ended (either of

@@ -123,6 +123,24 @@ func TestWatch_DrawsInPlace(t *testing.T) {
 	golden.Check(t, "testdata/get.txt", frames[1])
 }
 
+// The bars show the bets that the watch has seen, each evaluation once.
+func TestWatch_DrawsBets(t *testing.T) {
+	inv, finish := clitest.NewInvocation(t, "")
+	v := &screenView{app: &app{Invocation: inv}, now: inv.Now}
+	r := rolling()
+	for i, e := range []v1alpha1.Decimal{"0.8", "0.8", "1.5", "20", "199", "250.5"} {
+		r.Status.Rollout.Analysis.EvaluationTime = new(clitest.Before(time.Duration(10-i) * time.Minute))
+		r.Status.Rollout.Analysis.Errors.EValue = e
+		for range 2 {
+			if err := v.show(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	frames := strings.Split(finish(0).Stdout, redraw)
+	golden.Check(t, "testdata/watch-screen.txt", frames[len(frames)-1])
+}
+
 func TestWatch_CompletesGoals(t *testing.T) {
 	got := clitest.Cluster{}.Run(t, impatient, "", "__complete", "release", "watch", "web", "--until", "Wa")
 	if !strings.Contains(got.Stdout, "Waiting=Approval\n") {

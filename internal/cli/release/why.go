@@ -119,10 +119,13 @@ func describeEnd(d *invocation.Description, r *v1alpha1.ABRelease, end *progress
 	d.Line(1, "%s%s", end.Reason, orNothing(": ", end.Message))
 	if end.Judge != nil {
 		d.Line(1, "last verdict  %s%s", end.Judge.Verdict, orNothing(": ", end.Judge.Message))
+		for _, line := range drawHealth(end.Judge, &progress.Trail{}) {
+			d.Line(2, "%s", line)
+		}
 	}
 	for i := range end.Health {
 		h := &end.Health[i]
-		d.Line(2, "%s  errors %s %% [%s, %s] in %s requests", h.Variation, formatRate(h.ErrorRate), formatRate(h.ErrorRateLow), formatRate(h.ErrorRateHigh), groupDigits(h.Samples))
+		d.Line(2, "%s  errors %s %% [%s, %s] in %s requests", h.Variation, formatRate(h.ErrorRate), formatRate(h.ErrorRateLow), formatRate(h.ErrorRateHigh), progress.GroupDigits(h.Samples))
 	}
 	if rejected := end.Rejected; rejected != nil {
 		name := rejected.Image

@@ -20,6 +20,8 @@ type analysis struct {
 	rollout.Analysis
 	config     judge.Config
 	assessment *judge.Assessment
+	// stored are the counts that the status had.
+	stored rollout.Counts
 }
 
 // analyze counts what the router has measured since the last look, and judges the stage under way. Without
@@ -38,7 +40,9 @@ func (r *Reconciler) analyze(ctx context.Context, s *subject, before rollout.Sta
 		sequence = s.decision.After.Split.Sequence
 	}
 	var isFresh bool
-	if a.Analysis, isFresh = a.Follow(before); isFresh && !r.count(ctx, s, a) { // the canary of that time is none of this run's
+	a.Analysis, isFresh = a.Follow(before)
+	a.stored = rollout.CountsOf(a.State)
+	if isFresh && !r.count(ctx, s, a) { // the canary of that time is none of this run's
 		return rollout.Health{}
 	}
 	a.Analysis = a.Enter(before, sequence, standing.Weight)
@@ -96,6 +100,7 @@ func (r *Reconciler) writeAnalysis(s *subject, was, status *v1alpha1.ABReleaseSt
 		return
 	}
 	if err := s.analysis.Write(status.Rollout, &s.analysis.config, s.analysis.assessment); err != nil {
+		s.tally.Counts = rollout.Counts{} // the next look counts it again
 		r.Log.Info("what was counted is not kept; another process would begin anew", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/condition"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -65,6 +66,10 @@ func (r *Reconciler) roll(ctx context.Context, s *subject) error {
 	facts.Answers = r.gateAnswers(s)
 	decision := rollout.Decide(facts)
 	s.rollout, s.tally = &decision, rollout.TallyOf(facts, decision)
+	if s.analysis != nil {
+		s.tally.Counts = rollout.CountsOf(s.analysis.State).Since(s.analysis.stored)
+	}
+	r.Metrics.countAnswers(client.ObjectKeyFromObject(s.release), decision.After.Gates, facts.Answers)
 	now := s.decision.After.Terms()
 	if s.facts.Terms != nil {
 		now = *s.facts.Terms

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/gates"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
@@ -31,14 +32,17 @@ var (
 // RolloutMetrics tell of the rollouts of all releases. They outlive a time of leading; nil ones tell
 // nothing. While the process does not lead, the gauges are 0.
 type RolloutMetrics struct {
-	stages, verdicts *prometheus.CounterVec
-	decided          *prometheus.HistogramVec
-	rolledBack       prometheus.Histogram
+	stages, verdicts, cells, answers *prometheus.CounterVec
+	gaps                             prometheus.Counter
+	decided                          *prometheus.HistogramVec
+	rolledBack                       prometheus.Histogram
 
 	mu sync.Mutex
 	// clock is nil while the process does not lead.
 	clock    clock.PassiveClock
 	releases map[types.NamespacedName]standing
+	// answered has the last answer of each gate that was counted.
+	answered map[types.NamespacedName]map[gates.Key]answer
 }
 
 // standing is what the gauges need of one release.
@@ -47,6 +51,8 @@ type standing struct {
 	waiting    rollout.WaitReason
 	deadline   time.Time
 	checkpoint int
+	// weights are empty while no run is on.
+	weights []weight
 }
 
 // NewRolloutMetrics registers them. Each label value is there from the start, so that the first count
@@ -61,6 +67,18 @@ func NewRolloutMetrics(registry prometheus.Registerer) (*RolloutMetrics, error) 
 			Name: "plumbline_release_verdicts_total",
 			Help: "Verdicts that decided or held a stage of a rollout, by verdict: Pass, Fail, BothBad, Undecided, NoData.",
 		}, []string{"verdict"}),
+		cells: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "plumbline_release_cells_total",
+			Help: "Cells of ten seconds that the judge has counted to runs, by arm: canary, active.",
+		}, []string{"arm"}),
+		gaps: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "plumbline_release_gaps_total",
+			Help: "Proxies and replicas that have lost counts of a run.",
+		}),
+		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "plumbline_release_gate_answers_total",
+			Help: "Answers of gates that a decision has taken, by kind, Query or Webhook, and result: Pass, Fail, Wait, NoData.",
+		}, []string{"kind", "result"}),
 		decided: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "plumbline_release_verdict_duration_seconds",
 			Help:    "From the start of the clock of a stage to its verdict, Pass or Fail.",
@@ -81,7 +99,14 @@ func NewRolloutMetrics(registry prometheus.Registerer) (*RolloutMetrics, error) 
 	for _, verdict := range []judge.Verdict{judge.Pass, judge.Fail} {
 		m.decided.WithLabelValues(string(verdict))
 	}
-	for _, c := range []prometheus.Collector{m.stages, m.verdicts, m.decided, m.rolledBack, m} {
+	for _, arm := range []string{canaryArm, activeArm} {
+		m.cells.WithLabelValues(arm)
+	}
+	for _, result := range []gates.Result{gates.Pass, gates.Fail, gates.Wait, gates.NoData} {
+		m.answers.WithLabelValues(kindLabel(gates.KindQuery), string(result))
+		m.answers.WithLabelValues(kindLabel(gates.KindWebhook), string(result))
+	}
+	for _, c := range []prometheus.Collector{m.stages, m.verdicts, m.cells, m.gaps, m.answers, m.decided, m.rolledBack, m} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics of rollouts: %w", err)
 		}
@@ -111,7 +136,7 @@ func (m *RolloutMetrics) lead(c clock.PassiveClock) (resign func()) {
 	set := func(c clock.PassiveClock) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.clock, m.releases = c, map[types.NamespacedName]standing{}
+		m.clock, m.releases, m.answered = c, map[types.NamespacedName]standing{}, map[types.NamespacedName]map[gates.Key]answer{}
 	}
 	set(c)
 	return func() { set(nil) }
@@ -131,6 +156,9 @@ func (m *RolloutMetrics) count(t rollout.Tally) {
 	for _, d := range t.Durations {
 		m.decided.WithLabelValues(string(d.Verdict)).Observe(d.Duration.Seconds())
 	}
+	m.cells.WithLabelValues(canaryArm).Add(float64(t.Counts.CanaryCells))
+	m.cells.WithLabelValues(activeArm).Add(float64(t.Counts.ActiveCells))
+	m.gaps.Add(float64(t.Counts.Gaps))
 	if t.RolledBack {
 		m.rolledBack.Observe(t.RollbackDuration.Seconds())
 	}
@@ -150,7 +178,11 @@ func (m *RolloutMetrics) note(name types.NamespacedName, status *v1alpha1.ABRele
 		delete(m.releases, name)
 		return
 	}
-	m.releases[name] = standingOf(status.Rollout)
+	s := standingOf(status.Rollout)
+	if !s.state.Ended() {
+		s.weights = weightsOf(status)
+	}
+	m.releases[name] = s
 }
 
 func standingOf(in *v1alpha1.RolloutStatus) standing {
@@ -175,6 +207,7 @@ func (m *RolloutMetrics) forget(name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.releases, name)
+	delete(m.answered, name)
 }
 
 // Describe implements prometheus.Collector.

@@ -66,6 +66,7 @@ func TestEachLabelValueIsThereFromTheStart(t *testing.T) {
 		"plumbline_release_runs": len(rollout.RunStates()), "plumbline_release_waiting": len(rollout.WaitReasons()), "plumbline_release_overdue": len(rollout.WaitReasons()),
 		"plumbline_release_stages_total": 3, "plumbline_release_verdicts_total": 5, "plumbline_release_verdict_duration_seconds": 2,
 		"plumbline_release_rollback_duration_seconds": 1, "plumbline_release_checkpoint_bytes": 1,
+		"plumbline_release_cells_total": 2, "plumbline_release_gaps_total": 1, "plumbline_release_gate_answers_total": 8,
 	} {
 		if got, err := testutil.GatherAndCount(registry, name); err != nil || got != want {
 			t.Errorf("%s has %d series, want %d: %v", name, got, want, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
 // Reasons of conditions that are not those of a problem.
@@ -45,6 +46,9 @@ func (r *Reconciler) write(ctx context.Context, s *subject) error {
 	s.writeSeen(status)
 	r.writeRollout(s, was, status)
 	s.writeConditions(status)
+	if err := rollout.Fit(status); err != nil { // the API server takes it all the same
+		r.Log.Info("the status of a release is larger than it is to be", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
+	}
 	name := client.ObjectKeyFromObject(s.release)
 	if !r.worth(s, was) {
 		r.Metrics.note(name, was)

@@ -99,6 +99,32 @@ func ratioBounds(g *grid, logs *[lows + bets]int64, phi, alpha float64) Interval
 	return found
 }
 
+// estimateRatio returns the ratio with the highest likelihood, within its bounds. Between the points of the
+// grid it is the vertex of the parabola through the highest point and both neighbors, on the scale of
+// logarithms. It is 0 if no point is higher than both neighbors, as without failures of one arm.
+func estimateRatio(g *grid, logs *[lows + bets]int64, bounds Interval) float64 {
+	best := 0
+	for i := range logs {
+		if logs[i] > logs[best] {
+			best = i
+		}
+	}
+	if best == 0 || best == lows+bets-1 {
+		return 0
+	}
+	x0, x1, x2 := g.log[best-1], g.log[best], g.log[best+1]
+	y0, y1, y2 := float64(logs[best-1]), float64(logs[best]), float64(logs[best+1])
+	at := x1
+	if bend := (x1-x0)*(y1-y2) - (x1-x2)*(y1-y0); bend != 0 {
+		at -= ((x1-x0)*(x1-x0)*(y1-y2) - (x1-x2)*(x1-x2)*(y1-y0)) / (2 * bend)
+	}
+	found := max(g.r0*math.Exp(at), bounds.Lower)
+	if bounds.Upper > 0 {
+		found = min(found, bounds.Upper)
+	}
+	return found
+}
+
 // crossing returns where a concave function falls to a limit for the last time, or a bit after
 // that; false if the function is above the limit at its last point.
 func crossing(at, l []float64, limit float64) (float64, bool) {

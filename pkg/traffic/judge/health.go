@@ -48,6 +48,9 @@ type Bet struct {
 	// decides.
 	Ratio   Interval `json:"ratio"`
 	Decides Interval `json:"decides"`
+	// Estimate is the most likely ratio in this stage, within Ratio; 0 while it is not known. It decides
+	// nothing.
+	Estimate float64 `json:"estimate,omitempty"`
 }
 
 // HealthResult is the health of one variation in a stage.
@@ -86,17 +89,19 @@ type Metrics struct {
 func Judge(s *State, c *Config, f *Facts) Assessment {
 	j := s.judgment(c, f)
 	verdict, reason := j.decide()
+	errors := Bet{
+		E: exp(j.logE(nil)), FailsAt: 1 / j.alpha, Phi: j.phi,
+		Ratio: ratioBounds(&s.grid, &s.stage.errors, j.stagePhi, Shown), Decides: j.ratioBounds,
+	}
+	latency := Bet{
+		E: exp(j.latencyLogE()), FailsAt: 1 / j.alpha, Phi: j.latencyPhi,
+		Ratio:   ratioBounds(&s.grid, &s.stage.latency, j.latencyPhi, Shown),
+		Decides: ratioBounds(&s.grid, &s.stage.latency, j.latencyPhi, j.alpha),
+	}
+	errors.Estimate = estimateRatio(&s.grid, &s.stage.errors, errors.Ratio)
+	latency.Estimate = estimateRatio(&s.grid, &s.stage.latency, latency.Ratio)
 	return Assessment{
-		Verdict: verdict, Reason: reason, ClockStands: verdict == NoData || s.blind(),
-		Errors: Bet{
-			E: exp(j.logE(nil)), FailsAt: 1 / j.alpha, Phi: j.phi,
-			Ratio: ratioBounds(&s.grid, &s.stage.errors, j.stagePhi, Shown), Decides: j.ratioBounds,
-		},
-		Latency: Bet{
-			E: exp(j.latencyLogE()), FailsAt: 1 / j.alpha, Phi: j.latencyPhi,
-			Ratio:   ratioBounds(&s.grid, &s.stage.latency, j.latencyPhi, Shown),
-			Decides: ratioBounds(&s.grid, &s.stage.latency, j.latencyPhi, j.alpha),
-		},
+		Verdict: verdict, Reason: reason, ClockStands: verdict == NoData || s.blind(), Errors: errors, Latency: latency,
 		SlowerThan: bucketBound(c.Buckets, s.threshold, s.threshold >= 0), R0: s.grid.r0, Gaps: s.gaps,
 		Canary:  j.health(&s.stage.canary, s.stage.buckets, j.canaryBounds),
 		Control: j.health(&s.stage.control, s.stage.controlBuckets, j.controlBounds),

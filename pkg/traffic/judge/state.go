@@ -100,6 +100,12 @@ func (s *State) Restart() *State {
 	return next
 }
 
+// Counted returns how many cells of the canary and of the control this measurement has counted, and how many
+// proxies and parts of the run have lost counts.
+func (s *State) Counted() (canary, control, gaps uint64) {
+	return s.canary.cells, s.control.cells, s.gaps
+}
+
 // Clone returns a copy that shares nothing.
 func (s *State) Clone() *State {
 	c := *s

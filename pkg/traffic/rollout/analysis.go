@@ -5,9 +5,7 @@ package rollout
 import (
 	"encoding/base64"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -83,7 +81,8 @@ func (a Analysis) Enter(s State, sequence uint64, weight traffic.Weight) Analysi
 	return a
 }
 
-// Write keeps an analysis in a status, and what the judge says for people.
+// Write keeps an analysis in a status, and what the judge says for people. Without an assessment, as while
+// the router does not answer and after the last stage, the health of the stage stays.
 func (a Analysis) Write(status *v1alpha1.RolloutStatus, config *judge.Config, of *judge.Assessment) error {
 	out := &v1alpha1.RolloutAnalysis{Run: a.Run, Restarts: int32(a.Restarts), Stage: int32(a.Stage)} //nolint:gosec // few
 	for _, sequence := range a.Sequences {
@@ -94,27 +93,12 @@ func (a Analysis) Write(status *v1alpha1.RolloutStatus, config *judge.Config, of
 		return fmt.Errorf("keeping the analysis of run %d: %w", a.Run, err)
 	}
 	out.Checkpoint = base64.StdEncoding.EncodeToString(data)
+	keepHealth(out, status.Analysis)
 	if of != nil {
-		out.Verdict, out.Reason, out.Message = v1alpha1.HealthVerdict(of.Verdict), string(of.Reason), shorten(Describe(of), maxLine)
-		out.EvaluationTime = timeOrNil(of.Canary.EvaluatedAt.Truncate(time.Second))
-		out.Variations = []v1alpha1.VariationHealth{healthOf(config.Control, &of.Control), healthOf(config.Canary, &of.Canary)}
+		out.HealthResult = resultOf(config, of)
 	}
 	status.Analysis = out
 	return nil
-}
-
-func healthOf(variation string, h *judge.HealthResult) v1alpha1.VariationHealth {
-	return v1alpha1.VariationHealth{
-		Variation: v1alpha1.VariationName(variation), Healthy: toggle(h.Healthy), HealthPercentage: rate(h.HealthPercentage / 100),
-		SuccessRate: rate(h.Metrics.SuccessRate), ErrorRate: rate(h.Metrics.ErrorRate), ErrorRateLow: rate(h.ErrorRate.Lower), ErrorRateHigh: rate(h.ErrorRate.Upper),
-		LatencyP50Milliseconds: int64(h.Metrics.LatencyP50), LatencyP99Milliseconds: int64(h.Metrics.LatencyP99),
-		Samples: int64(min(h.Samples, math.MaxInt64)), //nolint:gosec // bounded
-	}
-}
-
-// rate as a percentage with at most four decimals.
-func rate(part float64) v1alpha1.Rate {
-	return v1alpha1.Rate(strconv.FormatFloat(math.Round(1e6*min(max(part, 0), 1))/1e4, 'f', -1, 64))
 }
 
 // FactsOf are the facts about the stage under way that the judge needs beside the counts.

@@ -22,6 +22,24 @@ type Tally struct {
 	// RolledBack says that proxies have acknowledged a rollback, RollbackDuration after it was decided.
 	RolledBack       bool
 	RollbackDuration time.Duration
+	// Counts are the counts of the judge that the decision rests on and that no decision before has stored.
+	Counts Counts
+}
+
+// Counts are the cells of the canary and of the active variation, and the proxies and parts that have lost
+// counts.
+type Counts struct{ CanaryCells, ActiveCells, Gaps uint64 }
+
+// CountsOf returns the counts that a judge has taken.
+func CountsOf(s *judge.State) Counts {
+	var c Counts
+	c.CanaryCells, c.ActiveCells, c.Gaps = s.Counted()
+	return c
+}
+
+// Since returns the counts that were added to earlier ones.
+func (c Counts) Since(before Counts) Counts {
+	return Counts{c.CanaryCells - min(before.CanaryCells, c.CanaryCells), c.ActiveCells - min(before.ActiveCells, c.ActiveCells), c.Gaps - min(before.Gaps, c.Gaps)}
 }
 
 // VerdictDuration is how long a stage was measured until its verdict.
