@@ -214,5 +214,5 @@ var eventReasons = map[rollout.EventName]string{
 	rollout.RunCreated: "RunCreated", rollout.RunStarted: "RunStarted", rollout.StageAdvanced: "StageAdvanced", rollout.RunPromoted: "RunPromoted",
 	rollout.RunRolledBack: "RunRolledBack", rollout.StageStarted: "StageStarted", rollout.StagePassed: "StagePassed", rollout.StageHasFailed: "StageFailed",
 	rollout.MeasurementVoided: "MeasurementVoided", rollout.WaitOverdue: "WaitOverdue", rollout.VerbAnswered: "VerbAnswered",
-	rollout.RequestsReturned: "RequestsReturned",
+	rollout.RequestsReturned: "RequestsReturned", rollout.WorkNotDone: "WorkNotDone", rollout.BaselineUpdated: "BaselineUpdated",
 }

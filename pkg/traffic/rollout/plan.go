@@ -35,7 +35,7 @@ func PlanOf(r *v1alpha1.ABRelease, named *v1alpha1.RolloutStrategySpec, has Inst
 		return nil, err
 	}
 	return &Plan{
-		StrategyName: in.StrategyName, Strategy: strategy, Start: StartMode(in.Start), OnUndecided: UndecidedPolicy(in.OnUndecided),
+		StrategyName: in.StrategyName, Strategy: strategy, Start: StartMode(in.Start), OnUndecided: UndecidedPolicy(in.OnUndecided), Promotion: KeepVariation,
 		Deadlines: deadlinesOf(r),
 	}, nil
 }
