@@ -20,6 +20,7 @@ Every field is bounded and every enum closed: a wrong object is refused by the A
 | [RemediationLedger](#remediationledger) | `rled` | Plumbline's namespace | Plumbline; people set `spec.halt` and `spec.override` | what was granted lately, and who has halted remediation? |
 | [ABRelease](#abrelease) | `abr` | namespace | the team that owns the namespace | how are the requests of this Service divided, and who has that? |
 | [RolloutStrategy](#rolloutstrategy) | `rstrategy` | cluster | the platform team | by which stages does a new revision get requests? |
+| [ReleaseWork](#releasework) | `rwork` | namespace | Plumbline | which write to a workload does a release need, and how did it end? |
 
 Ready, Reconciling and Stalled follow kstatus: Ready is True when the object is in force (of a Baseline: in sync), Reconciling is True while the observation lags behind the spec, Stalled is True when only a change of the spec can help. `status.observedGeneration` below `metadata.generation` means that the status speaks of an older spec. Announced of a RemediationPlan is False until people are [told of the end](../guides/notifications.md#what-is-promised). [Each other condition](api-policy.md#conditions) is there from the first status on, and False where it does not hold.
 

@@ -37,6 +37,7 @@ func TestKubectlOutput(t *testing.T) {
 		"get remediationplans", "get rplan -o wide",
 		"get remediationrequests", "get rreq -o wide",
 		"get remediationledgers", "get rled -o wide",
+		"get releaseworks", "get rwork -o wide",
 		"get plumbline",
 		"wait --for=condition=Ready specguard/columns",
 		"wait --for=condition=Stalled environment/columns",
@@ -58,6 +59,7 @@ func TestExplain(t *testing.T) {
 		"remediationpolicy.spec.safety":        "safety bounds what the policy may do",
 		"remediationplan.spec.control.verb":    "verb that is asked for",
 		"remediationrequest.spec.targets":      "targets that are to be put back",
+		"releasework.spec.verb":                "verb that is asked for",
 		"remediationledger.spec.halt":          "halt stops everything that this ledger grants",
 	} {
 		if got := kubectl(t, "explain", field); !strings.Contains(got, want) {
@@ -90,6 +92,12 @@ func fillCluster(t *testing.T) {
 	// One that nobody has looked at yet: blank columns, no <invalid>.
 	create(t, object(t, "Baseline", "pods.core.new", "target: {apiVersion: v1, kind: Pod, name: new}"))
 	fillRemediation(t, ready)
+	store(t, "ReleaseWork", "web-7", smallestWork, func(w *v1alpha1.ReleaseWork) {
+		w.Status = v1alpha1.ReleaseWorkStatus{
+			ObservedGeneration: 1, Phase: v1alpha1.WorkRefused, Reason: v1alpha1.WorkHalted, Message: "the ledger production is halted: INC-9",
+			TargetRef: &v1alpha1.ReleaseWorkTarget{Kind: v1alpha1.VariationDeployment, Name: "web-canary"},
+		}
+	})
 	create(t, object(t, "BaselineRevision", "deployments.apps.web-1", smallestRevision, "{by: ci, baselineName: deployments.apps.web, hash: 'pl1:sha256:5eed'}"))
 }
 

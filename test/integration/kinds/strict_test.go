@@ -33,6 +33,8 @@ var smallest = map[string]string{
 	"RemediationLedger": smallestLedger,
 
 	"RemediationRequest": smallestRequest,
+
+	"ReleaseWork": smallestWork,
 }
 
 // TestUnknownFields: kubectl asks for strict decoding and is told of a misspelt
@@ -71,6 +73,8 @@ func TestDefaults(t *testing.T) {
 		"RemediationLedger": {},
 
 		"RemediationRequest": {},
+
+		"ReleaseWork": {},
 	}
 	for kind, added := range cases {
 		t.Run(kind, func(t *testing.T) {

@@ -32,6 +32,22 @@ const (
 	UndecidedRollback UndecidedPolicy = "Rollback"
 )
 
+// PromotionPolicy says what a promotion leaves.
+// +kubebuilder:validation:Enum=KeepVariation;UpdateBaseline;AwaitBaseline
+type PromotionPolicy string
+
+// The policies.
+const (
+	// PromotionKeepVariation makes the canary the active variation: the roles change.
+	PromotionKeepVariation PromotionPolicy = "KeepVariation"
+	// PromotionUpdateBaseline has the executor change the stable variation as the clone was
+	// changed, and returns the requests to it.
+	PromotionUpdateBaseline PromotionPolicy = "UpdateBaseline"
+	// PromotionAwaitBaseline waits until another author has changed the stable variation so,
+	// such as a tool of GitOps, and returns the requests to it.
+	PromotionAwaitBaseline PromotionPolicy = "AwaitBaseline"
+)
+
 // RolloutVerb is what a person asks of a run.
 // +kubebuilder:validation:Enum=Start;Advance;Approve;Skip;Promote;Rollback;Retry
 type RolloutVerb string
@@ -131,6 +147,25 @@ type Rollout struct {
 	// +optional
 	// +default="Disabled"
 	Pause Toggle `json:"pause,omitempty"`
+	// promotion says what a promotion leaves. A clone needs UpdateBaseline or AwaitBaseline, a
+	// workload needs KeepVariation.
+	// +optional
+	// +default="KeepVariation"
+	Promotion PromotionPolicy `json:"promotion,omitempty"`
+	// requestedBy must be the authenticated user who sets variations, stable or promotion. The
+	// executor writes workloads only with the right of that user.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	RequestedBy string `json:"requestedBy,omitempty"`
+	// requestedByGroups are groups of that user whose rights the executor may use; each
+	// must be one of the authenticated user's.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	RequestedByGroups []string `json:"requestedByGroups,omitempty"`
 	// control is the last request of a person.
 	// +optional
 	Control *RolloutControl `json:"control,omitempty"`

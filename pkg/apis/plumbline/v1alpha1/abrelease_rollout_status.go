@@ -396,6 +396,12 @@ type RolloutStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Rejected []RejectedRevision `json:"rejected,omitempty"`
+	// works are the ReleaseWorks of the run, the newest last.
+	// +optional
+	// +listType=map
+	// +listMapKey=number
+	// +kubebuilder:validation:MaxItems=16
+	Works []RolloutWork `json:"works,omitempty"`
 	// history of the release, the newest last.
 	// +optional
 	// +listType=map

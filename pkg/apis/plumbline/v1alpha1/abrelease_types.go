@@ -27,10 +27,10 @@ type VariationWorkload struct {
 	Name string `json:"name,omitempty"`
 }
 
-// Variation is one version of a service: the pods of a workload, or those that a
-// selector selects.
+// Variation is one version of a service: the pods of a workload, those that a selector
+// selects, or those of a clone of the stable variation.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.workload) != has(self.selector)",message="a variation is either a workload or a selector: give one of them"
+// +kubebuilder:validation:XValidation:rule="[has(self.workload), has(self.selector), has(self.clone)].filter(given, given).size() == 1",message="a variation is either a workload or a selector, or a clone: give one of them"
 type Variation struct {
 	// name of the variation.
 	// +required
@@ -41,6 +41,10 @@ type Variation struct {
 	// selector of the pods that are the variation, in the namespace of the release.
 	// +optional
 	Selector *PodSelector `json:"selector,omitempty"`
+	// clone of the stable variation's Deployment, whose pods are the variation. The executor
+	// makes and scales it, and it goes with the release.
+	// +optional
+	Clone *VariationClone `json:"clone,omitempty"`
 	// reserved is the largest percentage that this variation can reach without moving
 	// visitors of other variations. Set it on each variation except the stable one, or on
 	// none. If unset, the range is divided equally.
@@ -63,9 +67,15 @@ type Variation struct {
 // +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.workload) || self.variations.filter(w, has(w.workload) && w.workload.kind == v.workload.kind && w.workload.name == v.workload.name).size() == 1)",message="two variations have the same workload",fieldPath=".variations"
 // +kubebuilder:validation:XValidation:rule="has(self.salt) == has(oldSelf.salt)",message="salt is set when the release is made, and immutable: another salt moves visitors",fieldPath=".salt"
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || size(self.variations) == 2",message="a rollout goes from one variation to another: give two",fieldPath=".variations"
-// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || self.variations.all(v, has(v.workload))",message="a rollout knows the revision of a variation by its workload: name one",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || self.variations.all(v, has(v.workload) || has(v.clone))",message="a rollout knows the revision of a variation by its workload: name one",fieldPath=".variations"
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !(self.stable in self.trafficSplit.percentages) || double(string(self.trafficSplit.percentages[self.stable])) == 100.0",message="with a rollout the stable variation has 100 percent, and the stages give the other variation its part",fieldPath=".trafficSplit.percentages"
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || self.trafficSplit.type != 'Header'",message="a rollout divides requests by percentages: use type Percentage or Sticky",fieldPath=".trafficSplit.type"
+// +kubebuilder:validation:XValidation:rule="has(self.rollout) || !self.variations.exists(v, has(v.clone))",message="only a rollout makes a clone: give spec.rollout, or name a workload",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="!self.variations.exists(v, has(v.clone) && v.name == self.stable)",message="the stable variation is no clone, since a clone is made from it: name its Deployment by workload",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="!self.variations.exists(v, has(v.clone)) || self.variations.all(v, v.name != self.stable || has(v.clone) || (has(v.workload) && v.workload.kind == 'Deployment'))",message="a clone is made from a Deployment: the workload of the stable variation must be one",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !self.variations.exists(v, has(v.clone)) || self.rollout.promotion != 'KeepVariation'",message="a clone ends with its run, so its change has to reach the stable variation: use UpdateBaseline or AwaitBaseline",fieldPath=".rollout.promotion"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || self.variations.exists(v, has(v.clone)) || self.rollout.promotion == 'KeepVariation'",message="UpdateBaseline and AwaitBaseline are for a clone: use KeepVariation",fieldPath=".rollout.promotion"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !self.variations.exists(v, has(v.clone)) || has(self.rollout.requestedBy)",message="the executor makes a clone with the right of a user: set requestedBy to the user who writes the release",fieldPath=".rollout.requestedBy"
 type ABReleaseSpec struct {
 	// serviceName is the Service whose requests are divided, in the namespace of the release.
 	// +required

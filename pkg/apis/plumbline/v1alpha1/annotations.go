@@ -47,6 +47,16 @@ const (
 	LabelTargetKind = "plumbline.dev/target-kind"
 )
 
+// Labels that the executor writes on the workloads of releases.
+const (
+	// LabelReleaseWork carries the uid of the ReleaseWork whose write was the last one, so
+	// that the audit log of the API server and the work can be joined.
+	LabelReleaseWork = "plumbline.dev/release-work"
+	// LabelClone carries the uid of the release on a clone and on its pods. It is the selector
+	// of the clone.
+	LabelClone = "plumbline.dev/clone"
+)
+
 // Condition types. Ready, Reconciling and Stalled follow kstatus.
 const (
 	// ConditionReady is True when the object is in force (guards) or in sync (Baselines).

@@ -25,6 +25,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&RemediationPlan{}, &RemediationPlanList{},
 		&RemediationRequest{}, &RemediationRequestList{},
 		&ABRelease{}, &ABReleaseList{}, &RolloutStrategy{}, &RolloutStrategyList{},
+		&ReleaseWork{}, &ReleaseWorkList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

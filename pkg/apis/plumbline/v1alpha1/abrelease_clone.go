@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// ContainerName names a container of a pod.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+type ContainerName string
+
+// ImageReference is what a container runs, as pods name it.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=512
+// +kubebuilder:validation:Pattern=`^[!-~]+$`
+type ImageReference string
+
+// CloneVariable is an environment variable of a container.
+type CloneVariable struct {
+	// name of the variable.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[!-<>-~]+$`
+	Name string `json:"name,omitempty"`
+	// value of the variable. All who read the release read it: keep secrets in Secrets.
+	// +required
+	// +kubebuilder:validation:MaxLength=4096
+	Value *string `json:"value,omitempty"`
+}
+
+// CloneContainer is a container that differs from that of the stable variation.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.image) || has(self.env)",message="a container of a clone differs in image, env, or both: give one"
+type CloneContainer struct {
+	// name of the container.
+	// +required
+	Name ContainerName `json:"name,omitempty"`
+	// image of the container. Left out, that of the stable variation.
+	// +optional
+	Image ImageReference `json:"image,omitempty"`
+	// env are variables that are added, or that replace those of the same name.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Env []CloneVariable `json:"env,omitempty"`
+}
+
+// VariationClone says how a clone differs from the Deployment of the stable variation.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.containers) != (has(self.image) || has(self.env))",message="a clone differs in its only container (image, env) or in containers by name: give one of them"
+type VariationClone struct {
+	// image of the only container. With more than one container, use containers.
+	// +optional
+	Image ImageReference `json:"image,omitempty"`
+	// env are variables of the only container that are added, or that replace those of the
+	// same name.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Env []CloneVariable `json:"env,omitempty"`
+	// containers that differ.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Containers []CloneContainer `json:"containers,omitempty"`
+	// minReplicas is the smallest number of pods of the clone while a run is on.
+	// +optional
+	// +default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	MinReplicas *int32 `json:"minReplicas,omitempty"`
+	// podLabels are labels that the pods of the clone have in place of those of the stable
+	// variation. They must take the pods out of the selectors of the Service and of the stable
+	// variation's Deployment, so at least one key of each selector has another value.
+	// +required
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) > 0 && size(k) <= 317)",message="a label key has 1 to 317 characters"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('plumbline.dev/'))",message="labels of plumbline.dev are set by the executor alone: use another key"
+	PodLabels map[string]LabelValue `json:"podLabels,omitempty"`
+}
+
+// RolloutWork is a ReleaseWork of the run, and what has become of it.
+type RolloutWork struct {
+	// number of the work, from 1.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Number int64 `json:"number,omitempty"`
+	// run that the work belongs to.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Run int64 `json:"run,omitempty"`
+	// verb of the work.
+	// +required
+	Verb ReleaseWorkVerb `json:"verb,omitempty"`
+	// variation of the clone.
+	// +required
+	Variation VariationName `json:"variation,omitempty"`
+	// replicas of the clone; absent with UpdateBaseline.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100000
+	Replicas *int32 `json:"replicas,omitempty"`
+	// expectedHash of the stable variation's pod template.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	ExpectedHash string `json:"expectedHash,omitempty"`
+	// phase of the work; absent until the work is made.
+	// +optional
+	Phase ReleaseWorkPhase `json:"phase,omitempty"`
+	// message of the work, for people.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// CloneName returns the name of the Deployment that is the clone of a variation: the names of the
+// release and of the variation, joined by a hyphen.
+func CloneName(release string, variation VariationName) string {
+	return release + "-" + string(variation)
+}
