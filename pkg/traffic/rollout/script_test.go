@@ -45,7 +45,7 @@ type story struct {
 	installation  rollout.Installation
 	// clone is nil unless the canary is one, and works are the answers of the executor.
 	clone     *rollout.Clone
-	promotion rollout.Promotion
+	promotion v1alpha1.PromotionPolicy
 	works     []rollout.WorkAnswer
 	// says has the answer of each gate to all questions.
 	says map[gates.Key]gates.Answer
@@ -146,8 +146,9 @@ func (s *story) copy(t *testing.T, d *datadriven.TestData) {
 	if s.clone == nil {
 		s.clone = &rollout.Clone{Variation: "canary", Deployment: "web-canary", Baseline: "web", Hash: "b", Change: "image shop:b of container shop"}
 	}
-	if first := d.CmdArgs[0].Key; first == string(rollout.UpdateBaseline) || first == string(rollout.AwaitBaseline) {
-		s.promotion = rollout.Promotion(first)
+	s.release.Spec.Variations[1].Clone = &v1alpha1.VariationClone{}
+	if first := v1alpha1.PromotionPolicy(d.CmdArgs[0].Key); first == v1alpha1.PromotionUpdateBaseline || first == v1alpha1.PromotionAwaitBaseline {
+		s.promotion = first
 	}
 	d.MaybeScanArgs(t, "min", &s.clone.MinReplicas)
 	d.MaybeScanArgs(t, "change", &s.clone.Hash)
@@ -216,6 +217,7 @@ func unmarshal(t *testing.T, text string, into any) {
 
 func (s *story) facts() rollout.Facts {
 	in := s.release.Spec.Rollout
+	in.Promotion = s.promotion
 	f := rollout.Facts{
 		Stable: "stable", Variations: [2]string{"stable", "canary"}, Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled,
 		Before: rollout.StateOf(&s.release.Status), Arms: s.arms, Health: s.verdict, Deletion: s.deletion, Now: s.now,
@@ -226,9 +228,6 @@ func (s *story) facts() rollout.Facts {
 	plan, err := rollout.PlanOf(&s.release, s.named[in.StrategyName], s.installation)
 	if f.Plan = plan; err != nil {
 		f.Problem = err.Error()
-	}
-	if plan != nil {
-		plan.Promotion = s.promotion
 	}
 	if f.Before.Run != nil {
 		f.Health.Run, f.Health.Stage = f.Before.Run.Number, f.Before.Current()

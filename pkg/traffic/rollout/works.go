@@ -56,8 +56,8 @@ type Work struct {
 	Variation string
 	// Replicas of the canary; 0 of ChangeBaseline.
 	Replicas int
-	// ExpectedHash is the pod template of the active variation that the work starts from; empty of
-	// ScaleClone.
+	// ExpectedHash is the pod template of the active variation that the work starts from. The executor asks
+	// nothing of it to scale to 0.
 	ExpectedHash string
 	Phase        WorkPhase
 	// Message of the executor.
@@ -74,12 +74,12 @@ type WorkAnswer struct {
 // ask has the executor asked for a work. The number of a work is used once.
 func (m *machine) ask(verb WorkVerb, replicas int) {
 	run := m.next.Run
-	w := Work{Number: 1, Run: run.Number, Verb: verb, Variation: run.Canary, Replicas: replicas, Phase: WorkIsPending}
+	w := Work{Number: 1, Run: run.Number, Verb: verb, Variation: run.Canary, Replicas: min(replicas, maxReplicas), ExpectedHash: run.From.Hash, Phase: WorkIsPending}
 	if last := m.next.lastWork(); last != nil {
 		w.Number = last.Number + 1
 	}
-	if verb != ScaleClone {
-		w.ExpectedHash = run.From.Hash
+	if active, is := m.arm(run.Active); is && active.Revision.Is(run.From) { // an upgrade of Kubernetes gives another hash
+		w.ExpectedHash = active.Revision.Hash
 	}
 	m.next.Works = append(m.next.Works, w)
 	if extra := len(m.next.Works) - MaxWorks; extra > 0 {
