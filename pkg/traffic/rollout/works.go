@@ -95,6 +95,12 @@ func (s *State) lastWork() *Work {
 	return nil
 }
 
+// HasOpenWork tells whether the executor has something to do.
+func (s State) HasOpenWork() bool {
+	w := s.lastWork()
+	return w != nil && !w.Phase.settled()
+}
+
 // settleWorks takes over what the executor says. A work that goes no further keeps its answer.
 func (m *machine) settleWorks() {
 	for i := range m.next.Works {
