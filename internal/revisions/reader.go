@@ -50,9 +50,7 @@ func (r *Reader) Read(ctx context.Context, w traffic.Workload, labels []string) 
 	if err != nil {
 		return rollout.Arm{}, err
 	}
-	if arm.Revision.Hash != "" && len(labels) == 1 && arm.Updated == arm.Targets {
-		arm.Revision.Label = labels[0]
-	}
+	labelRevision(&arm, labels)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.kept == nil {
@@ -63,6 +61,13 @@ func (r *Reader) Read(ctx context.Context, w traffic.Workload, labels []string) 
 		delete(r.kept, w) // it changes
 	}
 	return arm, nil
+}
+
+// labelRevision gives the revision the label of the pods, once pods of that revision alone are there.
+func labelRevision(arm *rollout.Arm, labels []string) {
+	if arm.Revision.Hash != "" && len(labels) == 1 && arm.Updated == arm.Targets {
+		arm.Revision.Label = labels[0]
+	}
 }
 
 func (r *Reader) readLive(ctx context.Context, w traffic.Workload) (rollout.Arm, error) {
@@ -91,6 +96,8 @@ func armOf(object *unstructured.Unstructured) (rollout.Arm, error) {
 	}
 	arm.Revision = rollout.Revision{Hash: hash, Image: imageOf(template)}
 	arm.Labels, _, _ = unstructured.NestedStringMap(template, "metadata", "labels")
+	replicas, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
+	arm.Replicas = int(replicas)
 	status := func(name string) int {
 		n, _, _ := unstructured.NestedInt64(object.Object, "status", name)
 		return int(n)

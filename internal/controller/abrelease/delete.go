@@ -21,16 +21,15 @@ func (s *subject) deleting() bool { return s.release.DeletionTimestamp != nil }
 
 // findSelected returns the variation that the Service selects by itself.
 func (r *Reconciler) findSelected(ctx context.Context, s *subject, f *rollout.Facts) (string, error) {
-	service := &corev1.Service{}
-	name := types.NamespacedName{Namespace: s.release.Namespace, Name: s.release.Spec.ServiceName}
-	if err := r.Client.Get(ctx, name, service); client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("reading Service %s: %w", name, err)
+	selector, err := r.selector(ctx, s)
+	if err != nil {
+		return "", err
 	}
 	active := f.Before.Active
 	if active == "" {
 		active = f.Stable
 	}
-	return rollout.FindSelected(service.Spec.Selector, active, f.Variations, f.Arms), nil
+	return rollout.FindSelected(selector, active, f.Variations, f.Arms), nil
 }
 
 // deletionOf returns nil for a release that is not being deleted.

@@ -84,6 +84,8 @@ type Reconciler struct {
 	Sequences Sequences
 	// Revisions is nil where the installation carries out no rollouts.
 	Revisions Revisions
+	// Clones is nil where Revisions is.
+	Clones Clones
 	// Gates asks; nil where the installation has none.
 	Gates Gates
 	// Installation says which gates there are.
@@ -148,10 +150,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		r.written.forget(request.NamespacedName)
 		r.forgetGates(request.NamespacedName)
+		r.forgetClone(request.NamespacedName)
 		r.Metrics.forget(request.NamespacedName)
 		return reconcile.Result{}, errors.Join(s.router.Remove(ctx), r.Sequences.Settle(ctx, request.NamespacedName))
 	}
-	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.adopt, r.roll, r.order, r.askGates, r.raise, r.hold, r.write, r.letGo} {
+	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.adopt, r.roll, r.order, r.askGates, r.raise, r.hold, r.write, r.askExecutor, r.letGo} {
 		if err := step(ctx, s); err != nil {
 			return later(err)
 		}

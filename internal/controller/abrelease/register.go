@@ -39,7 +39,8 @@ func (r *Reconciler) Register(mgr ctrl.Manager, watcher Watcher) error {
 		WatchesRawSource(sights(watcher)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
 	if r.Revisions != nil {
-		releases = releases.Watches(&v1alpha1.RolloutStrategy{}, handler.EnqueueRequestsFromMapFunc(r.findNaming))
+		releases = releases.Watches(&v1alpha1.RolloutStrategy{}, handler.EnqueueRequestsFromMapFunc(r.findNaming)).
+			Watches(&v1alpha1.ReleaseWork{}, handler.EnqueueRequestsFromMapFunc(findAsking))
 	}
 	if err := releases.Complete(r); err != nil {
 		return fmt.Errorf("registering the controller of releases: %w", err)

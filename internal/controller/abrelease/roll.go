@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/condition"
+	"github.com/plumbline-dev/plumbline/internal/revisions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
@@ -26,6 +27,13 @@ type Revisions interface {
 	// Read returns the zero Arm if the workload is not there. The labels are those that the revisions of
 	// its pods have.
 	Read(ctx context.Context, workload traffic.Workload, labels []string) (rollout.Arm, error)
+}
+
+// Clones reads a variation that is a clone, and the variation that it is made from.
+type Clones interface {
+	ReadClone(ctx context.Context, visit *revisions.Visit) (revisions.Pair, error)
+	// Forget drops the memory of a release that is gone.
+	Forget(release types.NamespacedName)
 }
 
 // errNoDelivery says that the installation carries out no rollouts.
@@ -64,6 +72,9 @@ func (r *Reconciler) roll(ctx context.Context, s *subject) error {
 		return fmt.Errorf("returning the requests of release %s/%s: its workloads cannot be read", s.release.Namespace, s.release.Name)
 	}
 	facts.Answers = r.gateAnswers(s)
+	if facts.Works, err = r.workAnswers(ctx, s, &facts.Before); err != nil {
+		return err
+	}
 	decision := rollout.Decide(facts)
 	s.rollout, s.tally = &decision, rollout.TallyOf(facts, decision)
 	if s.analysis != nil {
@@ -110,17 +121,17 @@ func (r *Reconciler) rolloutFacts(ctx context.Context, s *subject) rollout.Facts
 	if r.Revisions == nil || s.endpoints == nil {
 		return f
 	}
+	if cloned := rollout.CloneOf(s.release); cloned != nil {
+		r.readClone(ctx, s, &f, cloned)
+		return f
+	}
 	for _, v := range s.decision.After.Split.Variations {
 		if v.Workload == nil {
 			continue
 		}
 		arm, err := r.readArm(ctx, *v.Workload, s.endpoints[v.Name].Revisions)
-		if err != nil { // nothing moves forward, and what is in force goes on
-			s.unknown = true
-			if errors.Is(err, errAbsent) {
-				continue
-			}
-			r.Log.Info("the revision of a variation is not known; it is read again", "release", s.release.Namespace+"/"+s.release.Name, "variation", v.Name, "error", err.Error())
+		if err != nil {
+			r.unread(s, v.Name, err)
 			continue
 		}
 		arm.Ready = s.endpoints[v.Name].Ready
@@ -134,6 +145,15 @@ func (r *Reconciler) readArm(ctx context.Context, workload traffic.Workload, lab
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return r.Revisions.Read(ctx, workload, labels)
+}
+
+// unread notes that a workload could not be read: nothing moves forward, and what is in force goes on.
+func (r *Reconciler) unread(s *subject, variation string, err error) {
+	s.unknown = true
+	if errors.Is(err, errAbsent) { // a vigil knows that
+		return
+	}
+	r.Log.Info("the revision of a variation is not known; it is read again", "release", s.release.Namespace+"/"+s.release.Name, "variation", variation, "error", err.Error())
 }
 
 // plan is what the release asks for.
@@ -232,5 +252,5 @@ var eventReasons = map[rollout.EventName]string{
 	rollout.RunCreated: "RunCreated", rollout.RunStarted: "RunStarted", rollout.StageAdvanced: "StageAdvanced", rollout.RunPromoted: "RunPromoted",
 	rollout.RunRolledBack: "RunRolledBack", rollout.StageStarted: "StageStarted", rollout.StagePassed: "StagePassed", rollout.StageHasFailed: "StageFailed",
 	rollout.MeasurementVoided: "MeasurementVoided", rollout.WaitOverdue: "WaitOverdue", rollout.VerbAnswered: "VerbAnswered",
-	rollout.RequestsReturned: "RequestsReturned",
+	rollout.RequestsReturned: "RequestsReturned", rollout.WorkNotDone: "WorkNotDone", rollout.BaselineUpdated: "BaselineUpdated",
 }

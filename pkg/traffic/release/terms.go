@@ -100,7 +100,7 @@ func TermsOf(r *v1alpha1.ABRelease) (Terms, error) {
 	}
 	for i := range variations {
 		v := &variations[i]
-		terms.Split.Variations = append(terms.Split.Variations, variationOf(r.Namespace, v.Name, v.Workload, v.Selector))
+		terms.Split.Variations = append(terms.Split.Variations, variationOf(r.Namespace, v.Name, workloadOf(r, v), v.Selector))
 		percent, given := split.Percentages[string(v.Name)]
 		if !given {
 			return terms, fmt.Errorf("spec.trafficSplit.percentages: %s has none: give it one, if need be 0", v.Name)
@@ -119,6 +119,15 @@ func TermsOf(r *v1alpha1.ABRelease) (Terms, error) {
 		return terms, errors.New("spec.trafficSplit.percentages: one is given to what is no variation: take it out")
 	}
 	return terms, terms.check()
+}
+
+// workloadOf returns the workload whose pods are a variation: the one that the variation names, or the
+// Deployment that the executor makes for it. It is nil for a variation by selector.
+func workloadOf(r *v1alpha1.ABRelease, v *v1alpha1.Variation) *v1alpha1.VariationWorkload {
+	if v.Clone != nil {
+		return &v1alpha1.VariationWorkload{Kind: "Deployment", Name: v1alpha1.CloneName(r.Name, v.Name)}
+	}
+	return v.Workload
 }
 
 // Terms returns what a state has in force as terms, by which a rollout can go back while the spec is

@@ -12,6 +12,37 @@ func (r *Run) required(weight traffic.Weight) int {
 	return max(1, (int(weight)*r.Capacity+int(traffic.Total)-1)/int(traffic.Total))
 }
 
+// requiredIn is how many ready endpoints a canary needs not to be short in a stage. A clone is not short
+// because the active variation was scaled up since: the clone has to be scaled up as well first.
+func (r *Run) requiredIn(stage *StageStatus) int {
+	if stage.Required > 0 {
+		return min(stage.Required, r.required(stage.Weight))
+	}
+	return r.required(stage.Weight)
+}
+
+// sizedBy returns what a stage of a clone keeps as Required; 0 of a canary that has its size from its owner.
+func (r *Run) sizedBy(weight traffic.Weight) int {
+	if !r.isCloned() {
+		return 0
+	}
+	return r.required(weight)
+}
+
+// capacityOf the active variation. Pods that a deployment of it has beyond its replicas for a while do not
+// count where a clone is sized by them, nor does a promotion that deploys it raise what it has to have.
+func (r *Run) capacityOf(active Arm) int {
+	switch {
+	case !r.isCloned():
+		return active.Ready
+	case r.State == Promoting:
+		return r.Capacity
+	case active.Replicas > 0:
+		return min(active.Ready, active.Replicas)
+	}
+	return active.Ready
+}
+
 // fallbackTolerance is the part of its endpoints, in percent, that the active variation can lose before
 // the ramp holds.
 const fallbackTolerance = 20

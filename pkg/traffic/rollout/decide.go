@@ -27,22 +27,27 @@ func Decide(f Facts) Decision {
 		return m.decided(returned)
 	}
 	m.settleGates()
+	m.settleWorks()
+	m.settlePromotion()
 	m.learnLabels()
+	m.learnBaseline()
 	m.supersede()
 	m.measureCapacity()
 	m.obey()
 	m.begin()
 	for range 2*MaxStages + 8 { // each stage moves at most twice
-		if m.wait = nil; !m.step() {
+		was := m.next.runState()
+		if m.wait = nil; !m.step() && m.next.runState() == was {
 			break
 		}
 	}
+	m.shrinkEarly()
 	return m.decided(false)
 }
 
 func (m *machine) decided(returned bool) Decision {
 	m.next.Waiting = m.wait
-	return Decision{After: m.next, Weight: m.next.Weight(), Canary: m.canary(), Events: m.events, Problem: m.Problem, Again: m.again, Returned: returned}
+	return Decision{After: m.next, Weight: m.next.Weight(), Canary: m.canary(), Events: m.events, Problem: m.Problem, Again: m.again, Returned: returned, Works: m.missing()}
 }
 
 // settleVariations has an active variation that there is. A release whose variations were renamed begins
@@ -52,7 +57,10 @@ func (m *machine) settleVariations() {
 	if m.next.IsOn() && (!is(m.next.Run.Active) || !is(m.next.Run.Canary)) {
 		m.end(RolledBack, EndSuperseded, "the variations of the release are others now")
 	}
-	if !is(m.next.Active) {
+	if !is(m.next.Active) || m.Clone != nil && m.Clone.Variation == m.next.Active { // a clone is made from the active one
+		if m.next.IsOn() {
+			m.end(RolledBack, EndSuperseded, "the variations of the release are others now")
+		}
 		m.next.Active, m.next.Seen = m.Stable, map[string]Revision{}
 	}
 }
@@ -88,7 +96,9 @@ func (m *machine) step() bool {
 // learnLabels keeps the label of a revision, once pods of that revision alone are there.
 func (m *machine) learnLabels() {
 	learn := func(variation string, known *Revision) {
-		if arm, is := m.arm(variation); is && known.Label == "" && arm.Revision.Label != "" && known.Is(arm.Revision) {
+		arm, is := m.arm(variation)
+		isRelabeled := known.Hash == arm.Revision.Hash && m.Clone != nil && m.Clone.Variation == variation
+		if is && arm.Revision.Label != "" && (known.Label == "" && known.Is(arm.Revision) || isRelabeled) {
 			known.Label = arm.Revision.Label
 		}
 	}
@@ -115,6 +125,10 @@ func (m *machine) supersede() {
 		return
 	}
 	run := m.next.Run
+	if run.State == Promoting && run.isCloned() {
+		m.supersedePromotion()
+		return
+	}
 	if canary, is := m.arm(run.Canary); is && !canary.Revision.Is(run.To) {
 		m.end(RolledBack, EndSuperseded, run.Canary+" has another revision: "+canary.Revision.name())
 		return
@@ -145,7 +159,7 @@ func (m *machine) measureCapacity() {
 	}
 	run := m.next.Run
 	if active, is := m.arm(run.Active); is {
-		run.Capacity = max(run.Capacity, active.Ready)
+		run.Capacity = max(run.Capacity, run.capacityOf(active))
 	}
 	i := run.current()
 	canary, is := m.arm(run.Canary)
@@ -154,7 +168,7 @@ func (m *machine) measureCapacity() {
 	}
 	stage := &run.Stages[i]
 	switch {
-	case canary.Ready >= run.required(stage.Weight):
+	case canary.Ready >= run.requiredIn(stage):
 		stage.ShortSince = time.Time{}
 	case stage.ShortSince.IsZero():
 		stage.ShortSince = m.Now
@@ -173,6 +187,9 @@ func (m *machine) begin() {
 		return
 	case m.next.rejects(m.canary(), canary.Revision):
 		return
+	case m.Clone != nil && m.Clone.Changed: // there is nothing to go to
+		m.next.Seen[m.canary()] = canary.Revision
+		return
 	}
 	m.create(canary.Revision, active)
 }
@@ -184,13 +201,17 @@ func (m *machine) create(to Revision, active Arm) {
 	}
 	run := &Run{
 		Number: number, State: Created, Active: m.next.Active, Canary: m.canary(), From: active.Revision, To: to,
-		StrategyName: m.Plan.StrategyName, Strategy: m.Plan.Strategy, Capacity: active.Ready, StartTime: m.Now,
+		StrategyName: m.Plan.StrategyName, Strategy: m.Plan.Strategy, StartTime: m.Now,
 	}
+	if m.Clone != nil {
+		run.Promotion, run.Change = m.Plan.Promotion, m.Clone.Hash
+	}
+	run.Capacity = run.capacityOf(active)
 	run.Strategy.Stages, run.Strategy.Queries = slices.Clone(run.Strategy.Stages), slices.Clone(run.Strategy.Queries)
 	for _, stage := range run.Strategy.Stages {
 		run.Stages = append(run.Stages, StageStatus{Stage: stage, State: StagePending})
 	}
-	m.next.Run, m.next.Seen[run.Canary], m.next.Gates = run, to, nil
+	m.next.Run, m.next.Seen[run.Canary], m.next.Gates, m.next.Works = run, to, nil, nil
 	m.tell(RunCreated, false, "run %d: %s from %s to %s", number, run.Canary, run.From.name(), run.To.name())
 }
 
@@ -202,8 +223,13 @@ func (m *machine) end(state RunState, reason EndReason, message string) {
 			stage.State, stage.EndTime = StageSkipped, m.Now
 		}
 	}
+	m.dropWorks()
 	run.State, run.EndTime, run.EndReason, run.EndMessage = state, m.Now, reason, message
-	if state == Completed {
+	switch {
+	case state == Completed && run.isCloned():
+		m.tell(RunPromoted, false, "run %d: %s has the revision of %s: %s", run.Number, run.Active, run.Canary, message)
+		return
+	case state == Completed:
 		m.next.Seen[run.Active] = run.From
 		m.next.Active = run.Canary
 		m.tell(RunPromoted, false, "run %d: %s is the active variation: %s", run.Number, run.Canary, message)

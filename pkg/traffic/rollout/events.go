@@ -27,6 +27,8 @@ const (
 	WaitOverdue       EventName = "ab.overdue"
 	VerbAnswered      EventName = "ab.verb_answered"
 	RequestsReturned  EventName = "ab.requests_returned"
+	WorkNotDone       EventName = "ab.work_not_done"
+	BaselineUpdated   EventName = "ab.baseline_updated"
 )
 
 // Event is something that people are told.

@@ -47,6 +47,7 @@ type Plan struct {
 	Strategy     Strategy
 	Start        StartMode
 	OnUndecided  UndecidedPolicy
+	Promotion    Promotion
 	Deadlines    Deadlines
 }
 
@@ -57,6 +58,8 @@ type Arm struct {
 	Labels map[string]string
 	// Ready endpoints take requests. Targets are all of them, and Updated those of the revision.
 	Ready, Targets, Updated int
+	// Replicas are how many the workload asks for; 0 if that is not known.
+	Replicas int
 }
 
 // Standing is what has become of the split that is in force.
@@ -100,6 +103,11 @@ type Facts struct {
 	// Ordered says that replicas carry out the prepared rollback of the stage under way: a leader gave the
 	// order after a failure, and could not store its decision.
 	Ordered bool
+	// Clone is nil unless the executor makes a variation from the other one. The Revision of its Arm is the
+	// one that it is to have, and no pod of another revision is ready or Updated.
+	Clone *Clone
+	// Works are the answers of the executor.
+	Works []WorkAnswer
 	// Deletion is nil unless the release is being deleted.
 	Deletion *Deletion
 	// Webhooks are the gates of the spec; the queries are those that the run began with.
@@ -122,4 +130,6 @@ type Decision struct {
 	Again time.Time
 	// Returned says of a release that is being deleted that it can go.
 	Returned bool
+	// Works are those that the executor does not have yet. It may have them once After is stored.
+	Works []Work
 }

@@ -16,7 +16,7 @@ const MaxStatus = 48 << 10
 // fits are the bounds of text for people, from wide to narrow: the bytes of each text, the lines of
 // the history, the stages with health, and the proxies that are named.
 var fits = []struct{ text, lines, stages, proxies int }{
-	{256, MaxHistory, MaxStages, 10}, {256, 32, MaxStages, 10}, {128, 32, 8, 10}, {128, 16, 8, 5}, {64, 16, 4, 5}, {64, 8, 1, 2}, {32, 4, 1, 1},
+	{256, MaxHistory, MaxStages, 10}, {256, 32, MaxStages, 10}, {128, 32, 8, 10}, {128, 16, 8, 5}, {64, 16, 4, 5}, {64, 8, 1, 2}, {32, 2, 0, 0},
 }
 
 // Fit shortens the text for people until the status has at most [MaxStatus] bytes of JSON: messages, the
@@ -80,6 +80,15 @@ func shortenTexts(status *v1alpha1.ABReleaseStatus, most int) {
 		cut(&run.Message, &run.From.Image, &run.To.Image)
 		for i := range run.Stages {
 			cut(&run.Stages[i].Message, &run.Stages[i].ApprovedBy)
+		}
+	}
+	if run := in.Run; run != nil && run.Clone != nil && run.Clone.Changed != nil {
+		cut(&run.Clone.Changed.Image)
+	}
+	for i := range in.Works {
+		w := &in.Works[i]
+		if cut(&w.Message); WorkPhase(w.Phase).settled() { // no one asks for it again
+			w.ExpectedHash = ""
 		}
 	}
 	if in.Waiting != nil {

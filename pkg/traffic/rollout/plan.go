@@ -31,13 +31,26 @@ func PlanOf(r *v1alpha1.ABRelease, named *v1alpha1.RolloutStrategySpec, has Inst
 	if err := strategy.Validate(); err != nil {
 		return nil, fmt.Errorf("the strategy of spec.rollout: %w", err)
 	}
+	if cloned := CloneOf(r); cloned != nil && in.Promotion != v1alpha1.PromotionUpdateBaseline && in.Promotion != v1alpha1.PromotionAwaitBaseline {
+		return nil, fmt.Errorf("spec.rollout.promotion: variation %s is a clone: set UpdateBaseline or AwaitBaseline", cloned.Name)
+	}
 	if err := has.permit(r, len(strategy.Queries) > 0); err != nil {
 		return nil, err
 	}
 	return &Plan{
-		StrategyName: in.StrategyName, Strategy: strategy, Start: StartMode(in.Start), OnUndecided: UndecidedPolicy(in.OnUndecided),
+		StrategyName: in.StrategyName, Strategy: strategy, Start: StartMode(in.Start), OnUndecided: UndecidedPolicy(in.OnUndecided), Promotion: Promotion(cmp.Or(in.Promotion, v1alpha1.PromotionKeepVariation)),
 		Deadlines: deadlinesOf(r),
 	}, nil
+}
+
+// CloneOf returns the variation of a release that is a clone; nil if none is.
+func CloneOf(r *v1alpha1.ABRelease) *v1alpha1.Variation {
+	for i := range r.Spec.Variations {
+		if r.Spec.Variations[i].Clone != nil {
+			return &r.Spec.Variations[i]
+		}
+	}
+	return nil
 }
 
 func strategyOf(in *v1alpha1.RolloutStrategySpec) Strategy {

@@ -33,23 +33,29 @@ type story struct {
 	named   map[string]*v1alpha1.RolloutStrategySpec
 	arms    map[string]rollout.Arm
 	verdict rollout.Health
-	// lags says that proxies have not acknowledged a weight; weight is the one that they have, of the
+	// lags says that proxies have not acknowledged a weight, and isSlow that they do not at once acknowledge the
+	// next one; weight is the one that they have, of the
 	// variation that is not active.
-	lags          bool
+	lags, isSlow  bool
 	active        string
 	weight        traffic.Weight
 	contradiction string
 	deletion      *rollout.Deletion
 	now           time.Time
 	installation  rollout.Installation
+	// clone is nil unless the canary is one, and works are the answers of the executor.
+	clone     *rollout.Clone
+	promotion v1alpha1.PromotionPolicy
+	works     []rollout.WorkAnswer
 	// says has the answer of each gate to all questions.
 	says map[gates.Key]gates.Answer
 }
 
 // TestStories runs the scripts. Commands are spec (YAML of spec.rollout), strategy NAME (YAML), arms
-// (NAME=REVISION,READY,TARGETS,UPDATED), verdict, proxies, do (a verb), pause, delete
+// (NAME=REVISION/READY/TARGETS/UPDATED, and changed if the baseline has the change of the clone), verdict, proxies, do (a verb), pause, delete
 // (to=VARIATION ready=N wants=N), installation, query (NAME VALUE, or the reason of no data), webhook
-// (NAME RESULT, and a message), and at. Rewrite the scripts with UPDATE_GOLDEN=1.
+// (NAME RESULT, and a message), clone (PROMOTION min=N change=HASH changed), work (NUMBER PHASE run=N,
+// and a message), and at. Rewrite the scripts with UPDATE_GOLDEN=1.
 func TestStories(t *testing.T) {
 	if golden.Updates() {
 		if err := flag.Set("rewrite", "true"); err != nil {
@@ -80,6 +86,10 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 		s.named[d.CmdArgs[0].Key] = spec
 	case "arms":
 		for _, arg := range d.CmdArgs {
+			if arg.Key == "changed" { // the baseline has the change of the clone
+				s.clone.Changed = true
+				continue
+			}
 			var a rollout.Arm
 			parts := strings.Split(arg.Vals[0], "/")
 			a.Revision = rollout.Revision{Hash: "pl1:sha256:" + parts[0], Image: "shop:" + parts[0]}
@@ -93,7 +103,7 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 		s.verdict.Verdict = judge.Verdict(d.CmdArgs[0].Key)
 		s.verdict.ClockStopped = d.HasArg("stopped")
 	case "proxies":
-		s.lags, s.contradiction = d.HasArg("lag"), strings.TrimSpace(d.Input)
+		s.lags, s.isSlow, s.contradiction = d.HasArg("lag"), d.HasArg("slow"), strings.TrimSpace(d.Input)
 	case "pause":
 		s.release.Spec.Rollout.Pause = v1alpha1.Toggle(d.CmdArgs[0].Key)
 	case "do":
@@ -116,6 +126,10 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 		}
 	case "query", "webhook":
 		s.hear(t, d)
+	case "clone":
+		s.copy(t, d)
+	case "work":
+		s.answer(t, d)
 	case "at":
 		after, err := time.ParseDuration(d.CmdArgs[0].Key)
 		if err != nil {
@@ -125,6 +139,33 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 	default:
 		t.Fatalf("no command %s", d.Cmd)
 	}
+}
+
+// copy has the canary be a clone.
+func (s *story) copy(t *testing.T, d *datadriven.TestData) {
+	if s.clone == nil {
+		s.clone = &rollout.Clone{Variation: "canary", Deployment: "web-canary", Baseline: "web", Hash: "b", Change: "image shop:b of container shop"}
+	}
+	s.release.Spec.Variations[1].Clone = &v1alpha1.VariationClone{}
+	if first := v1alpha1.PromotionPolicy(d.CmdArgs[0].Key); first == v1alpha1.PromotionUpdateBaseline || first == v1alpha1.PromotionAwaitBaseline {
+		s.promotion = first
+	}
+	d.MaybeScanArgs(t, "min", &s.clone.MinReplicas)
+	d.MaybeScanArgs(t, "change", &s.clone.Hash)
+	s.clone.Changed = d.HasArg("changed")
+}
+
+// answer as the executor does; the last answer to a work is the one that is known.
+func (s *story) answer(t *testing.T, d *datadriven.TestData) {
+	a := rollout.WorkAnswer{Run: 1, Phase: rollout.WorkPhase(d.CmdArgs[1].Key), Message: strings.TrimSpace(d.Input)}
+	d.MaybeScanArgs(t, "run", &a.Run)
+	number, err := strconv.ParseInt(d.CmdArgs[0].Key, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Number = number
+	s.works = slices.DeleteFunc(s.works, func(b rollout.WorkAnswer) bool { return a.Run == b.Run && a.Number == b.Number })
+	s.works = append(s.works, a)
 }
 
 // hear the answer that a gate is going to give.
@@ -176,10 +217,12 @@ func unmarshal(t *testing.T, text string, into any) {
 
 func (s *story) facts() rollout.Facts {
 	in := s.release.Spec.Rollout
+	in.Promotion = s.promotion
 	f := rollout.Facts{
 		Stable: "stable", Variations: [2]string{"stable", "canary"}, Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled,
 		Before: rollout.StateOf(&s.release.Status), Arms: s.arms, Health: s.verdict, Deletion: s.deletion, Now: s.now,
 		Standing: rollout.Standing{Active: s.inForce(), Weight: s.weight, Acknowledged: !s.lags, Contradiction: s.contradiction},
+		Clone:    s.clone, Works: s.works,
 	}
 	f.Webhooks, f.Answers = rollout.WebhooksOf(&s.release), s.ask(f.Before)
 	plan, err := rollout.PlanOf(&s.release, s.named[in.StrategyName], s.installation)
@@ -216,7 +259,7 @@ func (s *story) decide(t *testing.T) string {
 			s.describe(&out, d)
 			return out.String()
 		}
-		s.weight, s.active = d.Weight, d.After.Active
+		s.weight, s.active, s.lags = d.Weight, d.After.Active, s.isSlow && d.Weight != before
 	}
 	t.Error("the decisions do not end")
 	return out.String()
@@ -240,6 +283,13 @@ func (s *story) describe(out *strings.Builder, d rollout.Decision) {
 			fmt.Fprintf(out, " until %s", w.Deadline.Sub(noon))
 		}
 		fmt.Fprintf(out, ": %s\n", w.Message)
+	}
+	for _, w := range d.Works {
+		fmt.Fprintf(out, "asks for work %d of run %d: %s of %s to %d", w.Number, w.Run, w.Verb, w.Variation, w.Replicas)
+		if w.ExpectedHash != "" {
+			fmt.Fprintf(out, " from %s", w.ExpectedHash)
+		}
+		out.WriteString("\n")
 	}
 	if d.Returned {
 		out.WriteString("the release can go\n")

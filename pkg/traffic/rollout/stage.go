@@ -51,6 +51,8 @@ func (m *machine) deploy() bool {
 	switch {
 	case !m.isSettled():
 		return m.waitProxies("all requests to go to " + run.Active)
+	case run.isCloned() && (m.isPaused() || !m.isSized(first)):
+		return false
 	case !is || canary.Updated < canary.Targets || canary.Ready < wants:
 		if m.until(WaitDeployment, m.deadlines().Deployment, "%s: %d of %d pods have the revision and %d are ready, wants %d; the run is rolled back at the deadline", run.Canary, canary.Updated, canary.Targets, canary.Ready, wants) {
 			m.reject(EndDeploymentTimeout)
@@ -75,7 +77,7 @@ func (m *machine) deploy() bool {
 // shift begins a stage: its weight is wanted from now on.
 func (m *machine) shift(i int) {
 	stage := &m.next.Run.Stages[i]
-	stage.State, stage.ShiftTime = StageRunning, m.Now
+	stage.State, stage.ShiftTime, stage.Required = StageRunning, m.Now, m.next.Run.sizedBy(stage.Weight)
 	m.tell(StageStarted, false, "Starting canary stage %d: %s%%", i+1, percent(stage.Weight))
 }
 
@@ -89,6 +91,7 @@ func (m *machine) measure() bool {
 	}
 	stage := &run.Stages[i]
 	health, during := m.health(i), m.judgeGates(gates.DuringStage, i+1)
+	m.grow(stage.Weight)
 	switch {
 	case stage.State == StageFailed:
 		m.hold(WaitFailed, "stage %d failed and its weight is held: ask to roll back, to try again, or to go on", i+1)
@@ -227,7 +230,7 @@ func (m *machine) advance(from, to int) bool {
 	if to < len(run.Stages) {
 		weight = run.Stages[to].Weight
 	}
-	if m.isPaused() || !m.hasCapacity(weight) || m.isHeld(m.judgeAhead(to)) {
+	if m.isPaused() || !m.isSized(weight) || !m.hasCapacity(weight) || m.isHeld(m.judgeAhead(to)) {
 		return false
 	}
 	for i := from; i < min(to, len(run.Stages)); i++ {
@@ -249,21 +252,13 @@ func (m *machine) advance(from, to int) bool {
 	return true
 }
 
-// promote ends the run when proxies send all requests to the canary.
-func (m *machine) promote() bool {
-	if !m.isSettled() {
-		return m.waitProxies("all requests to go to " + m.next.Run.Canary)
-	}
-	m.end(Completed, EndPromoted, "all stages passed")
-	return true
-}
-
 // rest says what a release without a run waits for: the end of the last one, or another revision.
 func (m *machine) rest() bool {
 	canary, is := m.arm(m.canary())
 	switch {
 	case !m.isSettled():
 		return m.waitProxies("all requests to go to " + m.next.Active)
+	case !m.shrink():
 	case m.Plan == nil:
 		m.hold(WaitInvalid, "%s", m.Problem)
 	case is && m.next.rejects(m.canary(), canary.Revision):

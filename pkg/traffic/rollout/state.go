@@ -96,6 +96,8 @@ type StageStatus struct {
 	ApprovedBy string
 	// ShortSince is since when the canary has fewer ready endpoints than its weight needs.
 	ShortSince time.Time
+	// Required are the ready endpoints that the weight needed when it was decided.
+	Required int
 	// Restarts counts measurements that began anew, each of which spends half of the error that is left.
 	Restarts int
 	// Message says why it passed or failed.
@@ -112,6 +114,14 @@ type Run struct {
 	StrategyName   string
 	Strategy       Strategy
 	Stages         []StageStatus
+	// Promotion says what becomes of the canary, and Change identifies its change. Both are empty unless the
+	// canary is a clone.
+	Promotion Promotion
+	Change    string
+	// Baseline is the revision of the active variation that was seen with that change, and ReturnTime when it
+	// was decided that the requests return to it.
+	Baseline   Revision
+	ReturnTime time.Time
 	// Capacity is the largest number of ready endpoints of the active variation since the run began.
 	Capacity           int
 	StartTime, EndTime time.Time
@@ -161,6 +171,8 @@ type State struct {
 	Run *Run
 	// Gates are the last answers of the gates of the run.
 	Gates []gates.State
+	// Works are what the executor was asked for in the run.
+	Works []Work
 	// Waiting is what it waits for; nil if for nothing.
 	Waiting *Wait
 	// Seen has the revision of each variation that a run has taken up, or that was there at its end.
@@ -183,11 +195,22 @@ func (s State) Weight() traffic.Weight {
 		}
 		return 0
 	case Promoting:
+		if !s.Run.ReturnTime.IsZero() {
+			return 0
+		}
 		return traffic.Total
 	case Created, Deploying, Completed, RolledBack:
 		return 0
 	}
 	return 0
+}
+
+// runState is empty before the first run.
+func (s State) runState() RunState {
+	if s.Run == nil {
+		return ""
+	}
+	return s.Run.State
 }
 
 // IsOn tells whether a run is under way.
@@ -221,7 +244,7 @@ func (s State) clone() State {
 	if s.Seen == nil {
 		s.Seen = map[string]Revision{}
 	}
-	s.Rejected, s.History = slices.Clone(s.Rejected), slices.Clone(s.History)
+	s.Rejected, s.History, s.Works = slices.Clone(s.Rejected), slices.Clone(s.History), slices.Clone(s.Works)
 	return s
 }
 

@@ -17,8 +17,9 @@ import (
 
 // The longest texts that a status takes, in bytes.
 const (
-	maxMessage = 1024
-	maxLine    = 512
+	maxMessage     = 1024
+	maxLine        = 512
+	maxWorkMessage = 256
 )
 
 // Write puts a state into a status.
@@ -31,7 +32,7 @@ func (s State) Write(status *v1alpha1.ABReleaseStatus) {
 	if w := s.Waiting; w != nil {
 		out.Waiting = &v1alpha1.RolloutWait{Reason: string(w.Reason), StartTime: metav1.NewTime(w.Since), DeadlineTime: timeOrNil(w.Deadline), Message: shorten(w.Message, maxMessage)}
 	}
-	out.Gates = writeGates(s.Gates)
+	out.Gates, out.Works = writeGates(s.Gates), writeWorks(s.Works)
 	if h := s.Handled; h != nil {
 		out.Handled = &v1alpha1.HandledControl{RolloutControl: v1alpha1.RolloutControl{
 			Verb: v1alpha1.RolloutVerb(h.Verb), Run: h.Run, Stage: int32(h.Stage), Variation: v1alpha1.VariationName(h.Variation), //nolint:gosec // at most MaxStages
@@ -64,6 +65,7 @@ func (r *Run) write() *v1alpha1.RolloutRun {
 		StrategyName: r.StrategyName, AutoAdvance: toggle(r.Strategy.AutoAdvance), RollbackOnFailure: toggle(r.Strategy.RollbackOnFailure),
 		HealthCheckIntervalSeconds: seconds(r.Strategy.Interval), Queries: writeQueries(r.Strategy.Queries), Capacity: int32(r.Capacity), StartTime: metav1.NewTime(r.StartTime), //nolint:gosec // pods of a namespace
 		CompletionTime: timeOrNil(r.EndTime), Reason: string(r.EndReason), Message: shorten(r.EndMessage, maxLine),
+		Clone: r.writeClone(),
 	}
 	for i := range r.Stages {
 		stage := &r.Stages[i]
@@ -73,6 +75,7 @@ func (r *Run) write() *v1alpha1.RolloutRun {
 			ShiftTime: timeOrNil(stage.ShiftTime), StartTime: timeOrNil(stage.StartTime), PassTime: timeOrNil(stage.PassTime), CompletionTime: timeOrNil(stage.EndTime),
 			StoppedSeconds: seconds(stage.Stopped), StopTime: timeOrNil(stage.StoppedSince), ShortTime: timeOrNil(stage.ShortSince),
 			ApprovedBy: stage.ApprovedBy, Message: shorten(stage.Message, maxLine), Restarts: int32(stage.Restarts), //nolint:gosec // one for each verb of a person, or edit of a workload
+			RequiredEndpoints: int32(stage.Required), //nolint:gosec // pods of a namespace
 		})
 	}
 	return out
@@ -91,7 +94,7 @@ func StateOf(status *v1alpha1.ABReleaseStatus) State {
 	if w := in.Waiting; w != nil {
 		s.Waiting = &Wait{WaitReason(w.Reason), w.StartTime.Time, timeOf(w.DeadlineTime), w.Message}
 	}
-	s.Gates = readGates(in.Gates)
+	s.Gates, s.Works = readGates(in.Gates), readWorks(in.Works)
 	if h := in.Handled; h != nil {
 		s.Handled = &Handled{*ControlOf(&h.RolloutControl), h.Refusal}
 	}
@@ -116,6 +119,7 @@ func runOf(in *v1alpha1.RolloutRun) *Run {
 		Strategy: Strategy{AutoAdvance: in.AutoAdvance == v1alpha1.Enabled, RollbackOnFailure: in.RollbackOnFailure == v1alpha1.Enabled, Interval: time.Duration(in.HealthCheckIntervalSeconds) * time.Second, Queries: readQueries(in.Queries)},
 		Capacity: int(in.Capacity), StartTime: in.StartTime.Time, EndTime: timeOf(in.CompletionTime), EndReason: EndReason(in.Reason), EndMessage: in.Message,
 	}
+	run.readClone(in.Clone)
 	for i := range in.Stages {
 		stage := &in.Stages[i]
 		status := StageStatus{
@@ -123,6 +127,7 @@ func runOf(in *v1alpha1.RolloutRun) *Run {
 			State: StageState(stage.State), ShiftTime: timeOf(stage.ShiftTime), StartTime: timeOf(stage.StartTime), EndTime: timeOf(stage.CompletionTime),
 			Stopped: time.Duration(stage.StoppedSeconds) * time.Second, StoppedSince: timeOf(stage.StopTime), PassTime: timeOf(stage.PassTime),
 			ApprovedBy: stage.ApprovedBy, ShortSince: timeOf(stage.ShortTime), Restarts: int(stage.Restarts), Message: stage.Message,
+			Required: int(stage.RequiredEndpoints),
 		}
 		if stage.DurationSeconds != nil {
 			status.Duration = time.Duration(*stage.DurationSeconds) * time.Second

@@ -58,6 +58,7 @@ func WaitReasons() []WaitReason {
 	return []WaitReason{
 		WaitStart, WaitDeployment, WaitCapacity, WaitFallback, WaitAcknowledgment, WaitTraffic, WaitMinimumTime, WaitDecision, WaitUndecided,
 		WaitData, WaitProxyCounts, WaitBothBad, WaitApproval, WaitAdvance, WaitPaused, WaitFailed, WaitRevision, WaitInvalid, WaitGate, WaitReturn,
+		WaitWork, WaitRefusedWork, WaitBaseline, WaitBaselinePods,
 	}
 }
 

@@ -23,7 +23,8 @@ const (
 	VerbPromote Verb = "Promote"
 	// VerbRollback ends the run, and remembers its revision as bad.
 	VerbRollback Verb = "Rollback"
-	// VerbRetry measures a failed stage again, or makes a new run of a revision that was rolled back.
+	// VerbRetry measures a failed stage again, asks again for a work that was not done, or makes a new run of
+	// a revision that was rolled back.
 	VerbRetry Verb = "Retry"
 )
 
@@ -72,6 +73,8 @@ func (m *machine) carryOut(c Control) string {
 		return fmt.Sprintf("it names run %d, and this is run %d", c.Run, run.Number)
 	case run.State.Ended() && c.Verb != VerbRetry:
 		return fmt.Sprintf("run %d has ended: %s", run.Number, run.State)
+	case !run.ReturnTime.IsZero():
+		return fmt.Sprintf("all requests return to %s already, and %s has the change: undo the change there", run.Active, m.baseline())
 	}
 	switch c.Verb {
 	case VerbStart:
@@ -103,6 +106,9 @@ func (m *machine) startByPerson() string {
 
 // refuseUnless returns what keeps a run from going forward.
 func (m *machine) refuseUnless(moved bool) string {
+	if m.next.Run.State.Ended() {
+		return m.next.Run.EndMessage
+	}
 	if moved || m.wait == nil {
 		return ""
 	}
@@ -180,9 +186,13 @@ func (m *machine) promoteByPerson(c Control) string {
 	return m.refuseUnless(m.advance(from, len(run.Stages)))
 }
 
-// retry measures a failed stage again, or begins a run with the revision of the last one.
+// retry measures a failed stage again, asks again for a work that was not done, or begins a run with the
+// revision of the last one.
 func (m *machine) retry(c Control) string {
 	run := m.next.Run
+	if i := run.current(); !run.State.Ended() && m.next.isRefused() && (i < 0 || run.Stages[i].State != StageFailed) {
+		return m.retryWork()
+	}
 	if run.State == Running {
 		i, refusal := m.stageUnderWay(c)
 		if refusal != "" {
@@ -194,7 +204,7 @@ func (m *machine) retry(c Control) string {
 		}
 		m.forgive(run.Canary, run.To)
 		short := stage.ShortSince
-		*stage = StageStatus{Stage: stage.Stage, State: StageRunning, ShiftTime: m.Now, Restarts: stage.Restarts + 1}
+		*stage = StageStatus{Stage: stage.Stage, State: StageRunning, ShiftTime: m.Now, Restarts: stage.Restarts + 1, Required: run.sizedBy(stage.Weight)}
 		if !short.IsZero() { // the canary lacks pods still, and has time to get them
 			stage.ShortSince = m.Now
 		}

@@ -11,9 +11,10 @@ import (
 // WaitReason says what a run waits for, in one word.
 type WaitReason string
 
-// The reasons. WaitStart, WaitApproval and WaitAdvance end the run at their deadline, WaitDeployment rolls
-// it back, WaitMinimumTime goes on, and WaitDecision does what onUndecided says. At the deadline of
-// WaitCapacity, WaitFallback, WaitTraffic, WaitData and WaitGate people are told. The others have none.
+// The reasons. WaitStart, WaitApproval, WaitAdvance, WaitBaseline and, in a run, WaitRefusedWork end the run
+// at their deadline, WaitDeployment rolls it back, WaitMinimumTime goes on, and WaitDecision does what
+// onUndecided says. At the deadline of WaitCapacity, WaitFallback, WaitAcknowledgment, WaitTraffic, WaitData,
+// WaitGate, WaitWork and WaitBaselinePods people are told. The others have none.
 const (
 	WaitStart          WaitReason = "ManualStart"
 	WaitDeployment     WaitReason = "Deployment"
@@ -35,6 +36,10 @@ const (
 	WaitRevision       WaitReason = "RevisionRejected"
 	WaitInvalid        WaitReason = "InvalidSpec"
 	WaitReturn         WaitReason = "Deletion"
+	WaitWork           WaitReason = "WorkPending"
+	WaitRefusedWork    WaitReason = "WorkRefused"
+	WaitBaseline       WaitReason = "BaselineUnchanged"
+	WaitBaselinePods   WaitReason = "BaselineRollout"
 )
 
 // defaultDeadlines hold while the spec cannot be read.

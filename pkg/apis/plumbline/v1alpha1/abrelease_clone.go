@@ -110,7 +110,7 @@ type RolloutWork struct {
 	// expectedHash of the stable variation's pod template.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:MaxLength=96
 	ExpectedHash string `json:"expectedHash,omitempty"`
 	// phase of the work; absent until the work is made.
 	// +optional

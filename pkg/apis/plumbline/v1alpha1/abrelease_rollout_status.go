@@ -22,7 +22,7 @@ type VariationRevision struct {
 	// hash is the canonical hash of the pod template.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:MaxLength=96
 	Hash string `json:"hash,omitempty"`
 	// label is the revision label of the pods: pod-template-hash or controller-revision-hash.
 	// +optional
@@ -81,6 +81,11 @@ type RolloutStageStatus struct {
 	// shortTime is since when the canary has fewer ready endpoints than its percentage needs.
 	// +optional
 	ShortTime *metav1.Time `json:"shortTime,omitempty"`
+	// requiredEndpoints are the ready endpoints that the percentage needed when it was decided, of a
+	// canary that is a clone.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	RequiredEndpoints int32 `json:"requiredEndpoints,omitempty"`
 	// approvedBy is the person who approved the stage.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -212,6 +217,9 @@ type RolloutRun struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Capacity int32 `json:"capacity"`
+	// clone is what the run knows of a canary that is a clone.
+	// +optional
+	Clone *RolloutClone `json:"clone,omitempty"`
 	// startTime is when the run was created.
 	// +required
 	StartTime metav1.Time `json:"startTime,omitempty,omitzero"`
@@ -235,6 +243,24 @@ type RolloutRun struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Stages []RolloutStageStatus `json:"stages,omitempty"`
+}
+
+// RolloutClone is what a run knows of a canary that is a clone.
+type RolloutClone struct {
+	// promotion of the canary. It follows spec.rollout.promotion.
+	// +required
+	Promotion PromotionPolicy `json:"promotion,omitempty"`
+	// changeHash identifies the change that the run began with.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=96
+	ChangeHash string `json:"changeHash,omitempty"`
+	// changed is the active variation with the change of the canary, once it was seen so.
+	// +optional
+	Changed *VariationRevision `json:"changed,omitempty"`
+	// returnTime is when all requests were given back to the active variation.
+	// +optional
+	ReturnTime *metav1.Time `json:"returnTime,omitempty"`
 }
 
 // RolloutStatus is what has become of the rollouts of a release.
@@ -278,7 +304,7 @@ type RolloutStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=number
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=8
 	Works []RolloutWork `json:"works,omitempty"`
 	// history of the release, the newest last.
 	// +optional

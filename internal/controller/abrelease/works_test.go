@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abrelease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/revisions"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
+)
+
+// executor stands in for the Deployments of a release with a clone, and for the process that writes them. It
+// writes past the crashes of the leader.
+type executor struct {
+	*world
+	client client.Client
+	// image of the baseline, and size and image of the clone.
+	image, cloneImage string
+	size              int
+	// did are the works that were carried out, in their order.
+	did []string
+	// answers has what it says of a verb in place of carrying the work out.
+	answers map[v1alpha1.ReleaseWorkVerb]v1alpha1.ReleaseWorkStatus
+	err     error
+	forgot  bool
+}
+
+// cloning is a world whose canary is a clone, with stages of 10 and 100 percent.
+func cloning(t *testing.T) (*world, *executor) {
+	t.Helper()
+	w, _ := rolling(t)
+	e := &executor{world: w, client: w.Client, image: "shop:1", answers: map[v1alpha1.ReleaseWorkVerb]v1alpha1.ReleaseWorkStatus{}}
+	w.Clones = e
+	w.ready = map[string]int{"stable": 4, "canary": 0}
+	w.edit(func(r *v1alpha1.ABRelease) {
+		r.Spec.Variations[1] = v1alpha1.Variation{Name: "canary", Clone: &v1alpha1.VariationClone{Image: "shop:2"}}
+		r.Spec.Rollout.Promotion, r.Spec.Rollout.RequestedBy = v1alpha1.PromotionUpdateBaseline, "ada"
+	})
+	return w, e
+}
+
+// ReadClone implements Clones.
+func (e *executor) ReadClone(_ context.Context, v *revisions.Visit) (revisions.Pair, error) {
+	if v.Baseline != (traffic.Workload{Namespace: "shop", Kind: "Deployment", Name: "web"}) {
+		return revisions.Pair{}, fmt.Errorf("the baseline is %+v", v.Baseline)
+	}
+	wants := string(v.Variation.Clone.Image)
+	pair := revisions.Pair{
+		Baseline: rollout.Arm{Revision: rollout.Revision{Hash: "web with " + e.image, Image: e.image}, Targets: 4, Updated: 4, Replicas: 4},
+		Canary:   rollout.Arm{Revision: rollout.Revision{Hash: "clone with " + wants, Image: wants}, Targets: e.size},
+		Clone:    rollout.Clone{Variation: "canary", Deployment: "web-canary", Baseline: "web", MinReplicas: 1, Hash: wants, Changed: e.image == wants, Change: "image " + wants},
+		Follows:  e.cloneImage == wants,
+	}
+	if pair.Follows {
+		pair.Canary.Updated = e.size
+	}
+	return pair, e.err
+}
+
+// Forget implements Clones.
+func (e *executor) Forget(types.NamespacedName) { e.forgot = true }
+
+// work carries out what the leader has asked for.
+func (e *executor) work(t *testing.T) {
+	t.Helper()
+	for _, work := range e.works(t) {
+		if work.Status.Phase != "" {
+			continue
+		}
+		if answer, is := e.answers[work.Spec.Verb]; is {
+			work.Status = answer
+		} else {
+			e.carryOut(t, &work)
+			work.Status.Phase = v1alpha1.WorkSucceeded
+		}
+		if err := e.client.Update(t.Context(), &work); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.ready["canary"] = e.size
+}
+
+func (e *executor) works(t *testing.T) []v1alpha1.ReleaseWork {
+	t.Helper()
+	var all v1alpha1.ReleaseWorkList
+	if err := e.client.List(t.Context(), &all, client.InNamespace("shop")); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(all.Items, func(a, b v1alpha1.ReleaseWork) int {
+		return int(1000*(a.Spec.Run-b.Spec.Run) + a.Spec.Number - b.Spec.Number)
+	})
+	return all.Items
+}
+
+func (e *executor) carryOut(t *testing.T, work *v1alpha1.ReleaseWork) {
+	t.Helper()
+	r := &v1alpha1.ABRelease{}
+	if err := e.client.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: work.Spec.ReleaseName}, r); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(r.Status.Rollout.Works, func(w v1alpha1.RolloutWork) bool {
+		return w.Run == work.Spec.Run && w.Number == work.Spec.Number && w.Verb == work.Spec.Verb
+	}) {
+		t.Errorf("work %s was asked for before the status has it", work.Name)
+	}
+	line := string(work.Spec.Verb)
+	switch work.Spec.Verb {
+	case v1alpha1.WorkCreateClone:
+		e.size, e.cloneImage = int(*work.Spec.Replicas), string(r.Spec.Variations[1].Clone.Image)
+		line = fmt.Sprintf("%s %d", line, e.size)
+	case v1alpha1.WorkScale:
+		e.size = int(*work.Spec.Replicas)
+		line = fmt.Sprintf("%s %d", line, e.size)
+	case v1alpha1.WorkUpdateBaseline:
+		if work.Spec.ExpectedHash != "web with "+e.image {
+			t.Errorf("the baseline is expected to be %q, and has %s", work.Spec.ExpectedHash, e.image)
+		}
+		e.image = string(r.Spec.Variations[1].Clone.Image)
+	}
+	e.did = append(e.did, line)
+}
+
+// live has the release looked at for a while with the executor at work.
+func (e *executor) live(t *testing.T, looks int) {
+	t.Helper()
+	for range looks {
+		e.world.live(t, 1)
+		e.work(t)
+	}
+}
+
+// run has a run go on for a while.
+func (e *executor) run(t *testing.T, failed uint64) *v1alpha1.ABRelease {
+	t.Helper()
+	e.live(t, 10)
+	for n := range uint64(14) {
+		e.tells(n+1, failed)
+		e.live(t, 4)
+	}
+	e.live(t, 10)
+	r := &v1alpha1.ABRelease{}
+	if err := e.client.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}, r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestACloneChangesTheBaselineOrNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		failed uint64
+		given  func(*world, *executor)
+		did    []string
+		state  v1alpha1.RunState
+		image  string
+	}{
+		"a good run":           {did: []string{"CreateClone 1", "Scale 5", "UpdateBaseline", "Scale 0"}, state: "Completed", image: "shop:2"},
+		"a bad run":            {failed: 50, did: []string{"CreateClone 1", "Scale 0"}, state: "RolledBack", image: "shop:1"},
+		"without an executor":  {given: func(_ *world, e *executor) { e.refuses(v1alpha1.WorkCreateClone, "") }, state: "Deploying", image: "shop:1"},
+		"an executor refuses":  {given: func(_ *world, e *executor) { e.refuses(v1alpha1.WorkUpdateBaseline, v1alpha1.WorkRefused) }, did: []string{"CreateClone 1", "Scale 5"}, state: "Promoting", image: "shop:1"},
+		"workloads not read":   {given: func(_ *world, e *executor) { e.err = errors.New("forbidden") }, image: "shop:1"},
+		"a baseline as it was": {given: func(_ *world, e *executor) { e.image = "shop:2" }, image: "shop:2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, e := cloning(t)
+			if c.given != nil {
+				c.given(w, e)
+			}
+			r := e.run(t, c.failed)
+			if strings.Join(e.did, ", ") != strings.Join(c.did, ", ") || e.image != c.image {
+				t.Errorf("the executor did %q, and the baseline has %s", e.did, e.image)
+			}
+			state := v1alpha1.RunState("")
+			if run := r.Status.Rollout.Run; run != nil {
+				state = run.State
+			}
+			if state != c.state || r.Status.ActiveVariation != "stable" {
+				t.Errorf("the run is %q of %q: %+v", state, r.Status.ActiveVariation, r.Status.Rollout)
+			}
+			if over := c.state == "Completed" || c.state == "RolledBack"; over && (r.Status.Split != "stable 100 / canary 0" || e.size != 0) {
+				t.Errorf("in force is %q, and the clone has %d pods", r.Status.Split, e.size)
+			}
+		})
+	}
+}
+
+// refuses has the executor answer a verb so.
+func (e *executor) refuses(verb v1alpha1.ReleaseWorkVerb, phase v1alpha1.ReleaseWorkPhase) {
+	e.answers[verb] = v1alpha1.ReleaseWorkStatus{Phase: phase, Reason: v1alpha1.WorkNotAllowed, Message: "ada may not update deployments"}
+}
+
+// A release that is gone leaves no memory, and the run of the next one begins with work 1.
+func TestWorksOfAnotherReleaseSayNothing(t *testing.T) {
+	w, e := cloning(t)
+	e.live(t, 6)
+	work := e.works(t)[0]
+	work.Spec.ReleaseUID = "another"
+	if err := e.client.Update(t.Context(), &work); err != nil {
+		t.Fatal(err)
+	}
+	r := w.looks()
+	if got := rollout.AnswersOf(r, []v1alpha1.ReleaseWork{work}); len(got) > 0 {
+		t.Errorf("it says %+v", got)
+	}
+}
+
+// TestARunWithACloneGoesOnWhereverItsLeaderDies ends the process at each write of a good run with a clone and of
+// a bad one.
+func TestARunWithACloneGoesOnWhereverItsLeaderDies(t *testing.T) {
+	for name, failed := range map[string]uint64{"a good run": 0, "a bad run": 50} {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, after the write: %v", name, after), func(t *testing.T) {
+				at := 1
+				for ; cloneCrashesAt(t, failed, &crash{at: at, after: after}); at++ {
+					if t.Failed() {
+						t.Fatalf("the process had ended at write %d", at)
+					}
+				}
+				if at < 12 {
+					t.Errorf("a run has %d writes: too few to be all", at-1)
+				}
+			})
+		}
+	}
+}
+
+// cloneCrashesAt tells one run, and whether the process ended in it.
+func cloneCrashesAt(t *testing.T, failed uint64, c *crash) bool {
+	t.Helper()
+	w, e := cloning(t)
+	c.install(t, w)
+	r := e.run(t, failed)
+	state, image, did := v1alpha1.RunState("Completed"), "shop:2", "CreateClone 1, Scale 5, UpdateBaseline, Scale 0"
+	if failed > 0 {
+		state, image, did = "RolledBack", "shop:1", "CreateClone 1, Scale 0"
+	}
+	if run := r.Status.Rollout.Run; run == nil || run.State != state || run.Number != 1 || r.Status.Split != "stable 100 / canary 0" {
+		t.Errorf("in force is %q in %+v, which waits for %+v", r.Status.Split, r.Status.Rollout.Run, r.Status.Rollout.Waiting)
+	}
+	if got := strings.Join(e.did, ", "); got != did || e.image != image || e.size != 0 {
+		t.Errorf("the executor did %q, and the baseline has %s", got, e.image)
+	}
+	for i, work := range e.works(t) {
+		if work.Spec.Number != int64(i+1) || work.Name != fmt.Sprintf("web-1-%d", i+1) {
+			t.Errorf("work %d is %s with number %d", i+1, work.Name, work.Spec.Number)
+		}
+	}
+	times := map[string]int{}
+	for _, line := range r.Status.Rollout.History {
+		if times[line.Event+" "+line.Message]++; times[line.Event+" "+line.Message] > 1 {
+			t.Errorf("the history has %q twice", line.Message)
+		}
+	}
+	w.neverBackBut(t)
+	return c.crashed
+}
+
+// neverBackBut demands that the weight of the clone rises until it is 0, and stays so.
+func (w *world) neverBackBut(t *testing.T) {
+	t.Helper()
+	w.neverBack(t, false)
+	weight, isOver := traffic.Weight(0), false
+	for _, split := range w.router.Applied() {
+		for _, share := range split.Shares {
+			switch {
+			case share.Variation != "canary":
+			case isOver && share.Weight > 0, share.Weight < weight && share.Weight > 0:
+				t.Errorf("the weight of the clone is %d after %d", share.Weight, weight)
+			default:
+				isOver = isOver || share.Weight < weight
+				weight = share.Weight
+			}
+		}
+	}
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package revisions
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
+)
+
+// Templates gives what the executor would write for a variation that is a clone.
+type Templates interface {
+	// BodyOf returns the Deployment of the clone. The error names the field that keeps it from being made.
+	// The selector is that of the Service.
+	BodyOf(r *v1alpha1.ABRelease, variation v1alpha1.VariationName, baseline *unstructured.Unstructured, selector map[string]string, replicas int32) (*unstructured.Unstructured, error)
+	// Change returns the baseline with the change of the clone.
+	Change(r *v1alpha1.ABRelease, variation v1alpha1.VariationName, baseline *unstructured.Unstructured) (*unstructured.Unstructured, error)
+}
+
+// Pair is a clone, and the variation that it is made from.
+type Pair struct {
+	Baseline, Canary rollout.Arm
+	Clone            rollout.Clone
+	// Follows says that the clone has the pod template that it is to have.
+	Follows bool
+	// Problem says why the clone cannot be made; empty if it can be. The Canary is not known then.
+	Problem string
+}
+
+// Visit is one look at a clone.
+type Visit struct {
+	Release   *v1alpha1.ABRelease
+	Variation *v1alpha1.Variation
+	// Baseline is the workload that the clone is made from.
+	Baseline traffic.Workload
+	// BaselineLabels and CloneLabels are the revision labels that their pods have.
+	BaselineLabels, CloneLabels []string
+	// Selector is that of the Service; nil if the Service selects nothing.
+	Selector map[string]string
+	// Live has the workloads be read now, as while a run is on.
+	Live bool
+}
+
+// CloneReader reads clones. What is read is remembered as long as neither the spec of the release nor the
+// revision labels of the pods change.
+type CloneReader struct {
+	// Live reads from the API server, and not from a cache.
+	Live      client.Reader
+	Templates Templates
+
+	kept memory
+}
+
+// ReadClone returns both variations. The Canary has the revision that the clone is to have: the pod template
+// of the baseline with the change of the clone. Pods of another template are not Updated. An Arm is zero if
+// the baseline is not there.
+func (r *CloneReader) ReadClone(ctx context.Context, v *Visit) (Pair, error) {
+	if pair, is := r.kept.find(v); is && !v.Live {
+		return pair, nil
+	}
+	pair, err := r.read(ctx, v)
+	if err != nil {
+		return Pair{}, err
+	}
+	r.kept.note(v, pair)
+	return pair, nil
+}
+
+// Forget drops the memory of a release that is gone.
+func (r *CloneReader) Forget(release types.NamespacedName) { r.kept.forget(release) }
+
+func (r *CloneReader) read(ctx context.Context, v *Visit) (Pair, error) {
+	pair := Pair{Clone: rollout.Clone{
+		Variation: string(v.Variation.Name), Deployment: v1alpha1.CloneName(v.Release.Name, v.Variation.Name), Baseline: v.Baseline.Name,
+		MinReplicas: minReplicas(v.Variation.Clone), Hash: hashOf(changeOf(v.Variation.Clone)), Change: describe(v.Variation.Clone),
+	}}
+	baseline, err := r.deployment(ctx, v.Baseline.Namespace, v.Baseline.Name)
+	if err != nil || baseline == nil {
+		return pair, err
+	}
+	if pair.Baseline, err = armOf(baseline); err != nil {
+		return pair, err
+	}
+	labelRevision(&pair.Baseline, v.BaselineLabels)
+	body, err := r.Templates.BodyOf(v.Release, v.Variation.Name, baseline, v.Selector, 0)
+	if err != nil {
+		pair.Problem = err.Error()
+		return pair, nil //nolint:nilerr // the status says it
+	}
+	changed, err := r.Templates.Change(v.Release, v.Variation.Name, baseline)
+	if err != nil {
+		pair.Problem = err.Error()
+		return pair, nil //nolint:nilerr // the status says it
+	}
+	return pair, r.compare(ctx, v, &pair, body, changed)
+}
+
+// compare reads the clone that there is, and holds it against what the executor would write.
+func (r *CloneReader) compare(ctx context.Context, v *Visit, pair *Pair, body, changed *unstructured.Unstructured) error {
+	after, err := armOf(changed)
+	if err != nil {
+		return err
+	}
+	pair.Clone.Changed = pair.Baseline.Revision.Hash == after.Revision.Hash
+	wanted, err := armOf(body)
+	if err != nil {
+		return err
+	}
+	if label := pair.Baseline.Revision.Label; label != "" { // so a new version of Kubernetes makes no revision
+		wanted.Revision.Label = label + "." + hashOf(v.Variation.Clone)[:8]
+	}
+	canary := rollout.Arm{Revision: wanted.Revision, Labels: wanted.Labels}
+	is, err := r.deployment(ctx, v.Release.Namespace, pair.Clone.Deployment)
+	if err != nil {
+		return err
+	}
+	if is != nil {
+		live, err := armOf(is)
+		if err != nil {
+			return err
+		}
+		canary.Targets, canary.Replicas = live.Targets, live.Replicas
+		if pair.Follows = live.Revision.Hash == wanted.Revision.Hash; pair.Follows {
+			canary.Updated = live.Updated
+		}
+	}
+	pair.Canary = canary
+	return nil
+}
+
+// deployment is nil if it is not there.
+func (r *CloneReader) deployment(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Deployment %s/%s: %w", namespace, name, err)
+	}
+	return object, nil
+}
+
+func minReplicas(c *v1alpha1.VariationClone) int {
+	if c.MinReplicas == nil {
+		return 1
+	}
+	return int(*c.MinReplicas)
+}
+
+// changeOf is what of a clone reaches the baseline.
+func changeOf(c *v1alpha1.VariationClone) *v1alpha1.VariationClone {
+	return &v1alpha1.VariationClone{Image: c.Image, Env: c.Env, Containers: c.Containers}
+}
+
+// hashOf a clone's spec but for its size.
+func hashOf(c *v1alpha1.VariationClone) string {
+	sized := *c
+	sized.MinReplicas = nil
+	text, _ := json.Marshal(sized) //nolint:errchkjson // strings and maps of strings alone
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// describe a change for the person who has to make it in another place: images, and names of variables.
+func describe(c *v1alpha1.VariationClone) string {
+	var parts []string
+	add := func(container string, image v1alpha1.ImageReference, env []v1alpha1.CloneVariable) {
+		if image != "" {
+			parts = append(parts, "image "+string(image)+container)
+		}
+		if len(env) > 0 {
+			var names []string
+			for i := range env {
+				names = append(names, env[i].Name)
+			}
+			parts = append(parts, "env "+strings.Join(names, ", ")+container)
+		}
+	}
+	add("", c.Image, c.Env)
+	for i := range c.Containers {
+		add(" of container "+string(c.Containers[i].Name), c.Containers[i].Image, c.Containers[i].Env)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// isSettled tells whether nothing of a pair changes without another revision label of a pod.
+func (p *Pair) isSettled() bool {
+	return p.Baseline.Revision.Hash != "" && p.Baseline.Updated == p.Baseline.Targets && p.Canary.Updated == p.Canary.Targets
+}
+
+// matches tells whether a pair that was read for one look is that of another one.
+func (v *Visit) matches(other *Visit) bool {
+	return v.Release.UID == other.Release.UID && v.Release.Generation == other.Release.Generation && v.Baseline == other.Baseline &&
+		len(v.BaselineLabels) <= 1 && slices.Equal(v.BaselineLabels, other.BaselineLabels) &&
+		maps.Equal(v.Selector, other.Selector) && len(v.CloneLabels) <= 1 && slices.Equal(v.CloneLabels, other.CloneLabels)
+}

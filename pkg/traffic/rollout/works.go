@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"slices"
+)
+
+// WorkVerb says what the executor does to a workload.
+type WorkVerb string
+
+// The verbs.
+const (
+	// CreateClone makes the Deployment of the canary from that of the active variation, or has the one of
+	// an earlier run follow it.
+	CreateClone WorkVerb = "CreateClone"
+	// ScaleClone gives the Deployment of the canary another size.
+	ScaleClone WorkVerb = "Scale"
+	// ChangeBaseline puts the change of the canary into the pod template of the active variation.
+	ChangeBaseline WorkVerb = "UpdateBaseline"
+)
+
+// WorkPhase is how far a work is.
+type WorkPhase string
+
+// The phases. A work that succeeded, was refused, or failed goes no further.
+const (
+	WorkIsPending WorkPhase = "Pending"
+	WorkIsRunning WorkPhase = "Running"
+	WorkSucceeded WorkPhase = "Succeeded"
+	WorkIsRefused WorkPhase = "Refused"
+	WorkFailed    WorkPhase = "Failed"
+)
+
+// settled tells whether a work goes no further. One of an unknown phase does, so that the run waits.
+func (p WorkPhase) settled() bool {
+	switch p {
+	case WorkSucceeded, WorkIsRefused, WorkFailed:
+		return true
+	case WorkIsPending, WorkIsRunning:
+		return false
+	}
+	return false
+}
+
+// MaxWorks are kept of a run. The last ones are.
+const MaxWorks = 8
+
+// Work is a change of a workload that the executor is asked for.
+type Work struct {
+	// Number of the work in its run, from 1.
+	Number int64
+	Run    int64
+	Verb   WorkVerb
+	// Variation is the canary.
+	Variation string
+	// Replicas of the canary; 0 of ChangeBaseline.
+	Replicas int
+	// ExpectedHash is the pod template of the active variation that the work starts from. The executor asks
+	// nothing of it to scale to 0.
+	ExpectedHash string
+	Phase        WorkPhase
+	// Message of the executor.
+	Message string
+}
+
+// WorkAnswer is what the executor says of a work.
+type WorkAnswer struct {
+	Run, Number int64
+	Phase       WorkPhase
+	Message     string
+}
+
+// ask has the executor asked for a work. The number of a work is used once.
+func (m *machine) ask(verb WorkVerb, replicas int) {
+	run := m.next.Run
+	w := Work{Number: 1, Run: run.Number, Verb: verb, Variation: run.Canary, Replicas: min(replicas, maxReplicas), ExpectedHash: run.From.Hash, Phase: WorkIsPending}
+	if last := m.next.lastWork(); last != nil {
+		w.Number = last.Number + 1
+	}
+	if active, is := m.arm(run.Active); is && active.Revision.Is(run.From) { // an upgrade of Kubernetes gives another hash
+		w.ExpectedHash = active.Revision.Hash
+	}
+	m.next.Works = append(m.next.Works, w)
+	if extra := len(m.next.Works) - MaxWorks; extra > 0 {
+		m.next.Works = m.next.Works[extra:]
+	}
+}
+
+// lastWork of the run; nil if nothing was asked for.
+func (s *State) lastWork() *Work {
+	if n := len(s.Works); n > 0 {
+		return &s.Works[n-1]
+	}
+	return nil
+}
+
+// HasOpenWork tells whether the executor has something to do.
+func (s State) HasOpenWork() bool {
+	w := s.lastWork()
+	return w != nil && !w.Phase.settled()
+}
+
+// settleWorks takes over what the executor says. A work that goes no further keeps its answer.
+func (m *machine) settleWorks() {
+	for i := range m.next.Works {
+		w := &m.next.Works[i]
+		at := slices.IndexFunc(m.Works, func(a WorkAnswer) bool { return a.Run == w.Run && a.Number == w.Number })
+		if at < 0 || w.Phase.settled() {
+			continue
+		}
+		answer := m.Works[at]
+		w.Phase, w.Message = answer.Phase, shorten(answer.Message, maxWorkMessage)
+		if !w.Phase.settled() && w.Phase != WorkIsPending { // the executor of another version says more
+			w.Phase = WorkIsRunning
+		}
+		if w.Phase.settled() && w.Phase != WorkSucceeded {
+			m.tell(WorkNotDone, true, "work %d, %s of run %d, is %s: %s", w.Number, w.Verb, w.Run, w.Phase, w.Message)
+		}
+	}
+}
+
+// dropWorks closes the works of a run that ends before the executor was told of them.
+func (m *machine) dropWorks() {
+	for i := range m.next.Works {
+		if w := &m.next.Works[i]; w.Phase == WorkIsPending && !m.isKnown(w) {
+			w.Phase, w.Message = WorkFailed, "the run ended before the executor was told"
+		}
+	}
+}
+
+// isKnown tells whether the executor was told of a work.
+func (m *machine) isKnown(w *Work) bool {
+	return slices.ContainsFunc(m.Works, func(a WorkAnswer) bool { return a.Run == w.Run && a.Number == w.Number })
+}
+
+// missing are the works that the executor has to be told of: they were decided, and it does not have them.
+// Of a run that has ended only the work that scales the clone to 0 is left.
+func (m *machine) missing() []Work {
+	var missing []Work
+	for i := range m.next.Works {
+		w := &m.next.Works[i]
+		isOver := !m.next.IsOn() && (w.Verb != ScaleClone || w.Replicas > 0)
+		if w.Phase == WorkIsPending && !isOver && !m.isKnown(w) {
+			missing = append(missing, *w)
+		}
+	}
+	return missing
+}
+
+// isIdle tells whether the executor has done all that it was asked for; the run waits otherwise. A work
+// that was not done waits for a person.
+func (m *machine) isIdle() bool {
+	w := m.next.lastWork()
+	switch {
+	case w == nil || w.Phase == WorkSucceeded:
+		return true
+	case !w.Phase.settled():
+		m.waitWork(w)
+		return false
+	case m.next.Run.State.Ended():
+		m.hold(WaitRefusedWork, "work %d, %s to %d, is %s: %s; scale Deployment %s by hand", w.Number, w.Verb, w.Replicas, w.Phase, w.Message, m.deployment())
+		return false
+	}
+	m.waitPerson(WaitRefusedWork, "a person to remove what keeps work %d, %s, from being done, and to ask for Retry or Rollback: it is %s: %s", w.Number, w.Verb, w.Phase, w.Message)
+	return false
+}
+
+// waitWork waits for the executor.
+func (m *machine) waitWork(w *Work) {
+	text := "the executor to carry out work %d of run %d, %s: see kubectl get releaseworks"
+	if w.Phase == WorkIsPending {
+		text = "the executor to take up work %d of run %d, %s: see kubectl get releaseworks, and set executor.enabled in the values of the chart if there is no executor"
+	}
+	m.waitTold(WaitWork, m.deadlines().Deployment, text, w.Number, w.Run, w.Verb)
+}
+
+// retryWork asks for the last work of the run once more, and returns why it does not. What the work needs
+// has to hold still.
+func (m *machine) retryWork() string {
+	w := m.next.lastWork()
+	if m.isPaused() || !m.isSettled() && !m.waitProxies("the percentage that is wanted") {
+		return m.refuseUnless(false)
+	}
+	m.ask(w.Verb, w.Replicas)
+	return ""
+}
+
+// isRefused tells whether the last work of the run was refused, or failed.
+func (s *State) isRefused() bool {
+	w := s.lastWork()
+	return w != nil && (w.Phase == WorkIsRefused || w.Phase == WorkFailed)
+}
