@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
@@ -37,6 +38,8 @@ func TestValidate_NamesTheField(t *testing.T) {
 		"an intent without a time":         {func(r *evidence.Record) { r.Intent.At = time.Time{} }, "intent.at"},
 		"an unknown origin":                {func(r *evidence.Record) { r.Result.Origin = "Hearsay" }, "result.origin"},
 		"a result that nobody vouches for": {func(r *evidence.Record) { r.Result.Origin = "" }, "result.origin"},
+		"a hash that nobody vouches for":    {func(r *evidence.Record) { r.Result.Origin, r.Result.ResourceVersion = "", "" }, "result.origin"},
+		"a version that nobody vouches for": {func(r *evidence.Record) { r.Result.Origin, r.Result.Hash = "", "" }, "result.origin"},
 		"a write that left no version":     {func(r *evidence.Record) { r.Result.ResourceVersion = "" }, "result.resourceVersion"},
 		"a write that left no hash":        {func(r *evidence.Record) { r.Result.Hash = "" }, "result.hash"},
 		"a reason that is a sentence":      {func(r *evidence.Record) { r.Result.Reason = "password=hunter2" }, "result.reason"},
@@ -80,12 +83,20 @@ func TestValidate_NamesTheField(t *testing.T) {
 			*r = withdrawal(evidence.Head{Sequence: 1, Digest: digest("a")})
 			r.Plan = nil
 		}, "kind"},
-		"a withdrawal":                       {func(r *evidence.Record) { *r = withdrawal(evidence.Head{Sequence: 1, Digest: digest("a")}) }, ""},
-		"a successor in another kind":        {func(r *evidence.Record) { r.Succession = succeeded("1", "2") }, "succession"},
-		"a successor that is missing":        {func(r *evidence.Record) { *r = succession() }, "succession"},
-		"a successor of itself":              {func(r *evidence.Record) { *r = succession(); r.Succession = succeeded("1", "1") }, "succession.successor"},
-		"a successor that is no key":         {func(r *evidence.Record) { *r = succession(); r.Succession = succeeded("1", "key") }, "succession.successor"},
-		"a predecessor that is no key":       {func(r *evidence.Record) { *r = succession(); r.Succession = succeeded("", "1") }, "succession.predecessor"},
+		"a withdrawal":                        {func(r *evidence.Record) { *r = withdrawal(evidence.Head{Sequence: 1, Digest: digest("a")}) }, ""},
+		"a successor in another kind":         {func(r *evidence.Record) { r.Succession = succeeded("1", "2") }, "succession"},
+		"a successor that is missing":         {func(r *evidence.Record) { *r = succession() }, "succession"},
+		"a successor of itself":               {func(r *evidence.Record) { *r = succession(); r.Succession = succeeded("1", "1") }, "succession.successor"},
+		"a successor that is no key":          {func(r *evidence.Record) { *r = succession(); r.Succession = succeeded("1", "key") }, "succession.successor"},
+		"a predecessor that is no key":        {func(r *evidence.Record) { *r = succession(); r.Succession = succeeded("", "1") }, "succession.predecessor"},
+		"a factor of severity made up freely": {func(r *evidence.Record) { r.Severity.Factors[0].Name = "drift type" }, "severity.factors.name"},
+		"more factors than a score has": {func(r *evidence.Record) {
+			r.Severity.Factors = slices.Repeat([]evidence.Factor{{Name: "DriftAge"}}, 8)
+		}, "severity.factors"},
+		"as many factors as a score may have": {func(r *evidence.Record) {
+			r.Severity.Factors = slices.Repeat([]evidence.Factor{{Name: "DriftAge"}}, 7)
+		}, ""},
+		"a path that is no text":             {func(r *evidence.Record) { r.Drift.Paths[0] = "\xff" }, "drift.paths"},
 		"a level of severity made up freely": {func(r *evidence.Record) { r.Severity.Level = "very high" }, "severity.level"},
 	}
 	for name, tc := range cases {
@@ -182,6 +193,28 @@ func TestNewDrift_ShowsWhatFits(t *testing.T) {
 			t.Fatal("the digest follows the order or the repeats")
 		}
 	})
+}
+
+// A path that does not fit ends the list, so that the paths shown are the first ones.
+func TestNewDrift_CutsAtTheFirstPathThatDoesNotFit(t *testing.T) {
+	long, half := strings.Repeat("b", evidence.MaxPathBytes), strings.Repeat("b", evidence.MaxPathBytes/2)
+	tests := map[string]struct {
+		paths []string
+		shown []string
+	}{
+		"just as long as there is room":        {[]string{long}, []string{long}},
+		"one byte longer":                      {[]string{long + "b"}, []string{}},
+		"a short path behind a long one":       {[]string{"a", long, "c"}, []string{"a"}},
+		"two halves and no more":               {[]string{half, "a" + half[1:], "c"}, []string{"a" + half[1:], half}},
+		"one path twice takes the room of one": {[]string{long, long}, []string{long}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.shown, evidence.NewDrift(tc.paths).Paths); diff != "" {
+				t.Errorf("shown (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 func TestPathsDigest_KeepsPathsApart(t *testing.T) {
