@@ -167,7 +167,15 @@ func TestReadAudit_WhatCounts(t *testing.T) {
 		"a return of fields": {set("requestObject", object{
 			"metadata": object{"uid": targetUID, "resourceVersion": "1000", "managedFields": []object{}},
 		}), "-"},
-		"a return of fields to whatever version": {set("requestObject", object{"metadata": object{"managedFields": []object{}}}), "certain"},
+		"a precondition that returns no fields": {set("requestObject", object{
+			"metadata": object{"uid": targetUID, "resourceVersion": "1000"},
+		}), "certain"},
+		"a create with the body of a return of fields": {func(e, _, _ object) {
+			e["verb"] = "create"
+			e["requestObject"] = object{"metadata": object{"resourceVersion": "1000", "managedFields": []object{}}}
+		}, "certain"},
+		"a JSON patch of an operation that is none, whose answer tells": {set("requestObject", []object{{"op": 7}}), "certain plan 0"},
+		"a return of fields to whatever version":                        {set("requestObject", object{"metadata": object{"managedFields": []object{}}}), "certain"},
 		"a return of fields that changes a label": {set("requestObject", object{
 			"metadata": object{"resourceVersion": "1000", "managedFields": []object{}, "labels": object{"app": "x"}},
 		}), "certain"},

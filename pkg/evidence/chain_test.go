@@ -170,6 +170,20 @@ func TestCatchUp_FindsWhatWasNotKept(t *testing.T) {
 	}
 }
 
+// A record after the head that goes on from another record is no part of the chain.
+func TestCatchUp_FollowsNoOtherHistory(t *testing.T) {
+	store := &storetest.Memory{}
+	w := writer(t, store, 1)
+	first := appended(t, w, evidence.Head{}, step(0))
+	other := seal(t, key(t, 1), placed(step(1), 2, digest("9")))
+	store.Put(other.Name, other.Envelope)
+	tail, found, err := w.CatchUp(t.Context(), policyUID, first.Head(), nil)
+	var conflict *evidence.ConflictError
+	if !errors.As(err, &conflict) || conflict.Want != first.Digest || conflict.Have != digest("9") || tail.Head != first.Head() || found != nil {
+		t.Errorf("got %v, %d records, %v", tail, len(found), err)
+	}
+}
+
 // twin is the naive chain: the events in order.
 type twin struct{ events []string }
 

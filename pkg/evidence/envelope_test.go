@@ -7,10 +7,8 @@ import (
 	"context"
 	"crypto"
 	"crypto/ed25519"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -193,6 +191,8 @@ func TestOpen_Tampered(t *testing.T) {
 		"no JSON":                           {signed(t, k, evidence.PayloadType, []byte(`{`)), evidence.FaultMalformed},
 		"an unknown kind":                   {signed(t, k, evidence.PayloadType, statement(`"Step"`, `"Leap"`)), evidence.FaultMalformed},
 		"no place in a chain":               {signed(t, k, evidence.PayloadType, statement(`"sequence":1`, `"sequence":0`)), evidence.FaultMalformed},
+		"a predicate that is no record":     {signed(t, k, evidence.PayloadType, statement(`"predicate":{`, `"predicate":7,"x":{`)), evidence.FaultMalformed},
+		"no subject":                        {signed(t, k, evidence.PayloadType, statement(`"subject":[`, `"subject":[],"x":[`)), evidence.FaultMalformed},
 		"a subject without a uid":           {signed(t, k, evidence.PayloadType, statement("web#", "web")), evidence.FaultMalformed},
 		"a subject without a kind":          {signed(t, k, evidence.PayloadType, statement("apps/v1/Deployment/", "apps/")), evidence.FaultMalformed},
 	}
@@ -249,73 +249,6 @@ func TestOpen_SeveralSignatures(t *testing.T) {
 	}
 	if _, err := evidence.Open(keyring(t, key(t, 3)), both); faultOf(err) != evidence.FaultUnknownKey {
 		t.Errorf("a third key: got %v", err)
-	}
-}
-
-func TestKeys_PEM(t *testing.T) {
-	private, public, err := evidence.GenerateKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := evidence.ParsePrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	published, err := evidence.PublicPEM(k.Public())
-	if diff := cmp.Diff(string(public), string(published)); err != nil || diff != "" {
-		t.Errorf("published: %v (-generated +published):\n%s", err, diff)
-	}
-	_, second, err := evidence.GenerateKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ring, err := evidence.ParseKeyring(slicesConcat(public, second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ids := ring.IDs(); len(ids) != 2 || !strings.Contains(strings.Join(ids, " "), k.KeyID()) {
-		t.Errorf("got %v, want two with %s", ids, k.KeyID())
-	}
-	for _, shown := range []string{fmt.Sprint(k), fmt.Sprintf("%v %+v %#v %s", k, k, k, k)} {
-		if strings.Contains(shown, string(private[30:50])) || !strings.Contains(shown, k.KeyID()) {
-			t.Errorf("printed as %s", shown)
-		}
-	}
-	for name, data := range map[string][]byte{
-		"nothing": nil, "no PEM": []byte("secret-canary"), "a public key": public,
-		"a block without a key": []byte("-----BEGIN PRIVATE KEY-----\nc2VjcmV0LWNhbmFyeQ==\n-----END PRIVATE KEY-----\n"),
-	} {
-		if _, err := evidence.ParsePrivateKey(data); err == nil || strings.Contains(err.Error(), "canary") {
-			t.Errorf("private key from %s: got %v", name, err)
-		}
-	}
-	for name, data := range map[string][]byte{"nothing": nil, "a private key": private, "text": []byte("x")} {
-		if _, err := evidence.ParseKeyring(public, data); err == nil {
-			t.Errorf("keyring from %s: no error", name)
-		}
-	}
-}
-
-// A derived key is the same after each start, and another one for each key and purpose.
-func TestKeys_DeriveOneForEachPurpose(t *testing.T) {
-	owner := map[string]string{}
-	for range 2 {
-		for _, signer := range []byte{1, 2} {
-			for _, purpose := range []string{"marks", "others"} {
-				secret, err := key(t, signer).DeriveKey(purpose)
-				if err != nil || len(secret) != sha256.Size {
-					t.Fatalf("%d bytes, %v", len(secret), err)
-				}
-				of := fmt.Sprint(signer, " ", purpose)
-				if other, known := owner[string(secret)]; known && other != of {
-					t.Errorf("%s and %s have one key", of, other)
-				}
-				owner[string(secret)] = of
-			}
-		}
-	}
-	if len(owner) != 4 {
-		t.Errorf("%d keys for 4 purposes", len(owner))
 	}
 }
 

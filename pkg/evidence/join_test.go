@@ -55,6 +55,14 @@ func TestJoin(t *testing.T) {
 	})
 	gone := left(0, "1005")
 	gone.Subject.Hash, gone.Result.Hash = "absent", "absent"
+	ofCore := left(0, "1001")
+	ofCore.Subject.APIVersion, ofCore.Subject.Kind = "v1", "ConfigMap"
+	inCore := func(group string) object {
+		return event("a", func(e, request, answer object) {
+			e["objectRef"].(object)["apiGroup"], e["objectRef"].(object)["resource"] = group, "configmaps"
+			answer["kind"], metadata(answer)["resourceVersion"] = "ConfigMap", "1001"
+		})
+	}
 	elsewhere := left(0, "1001")
 	elsewhere.Subject.Name = "cart"
 	skipped := left(4, "")
@@ -81,6 +89,8 @@ func TestJoin(t *testing.T) {
 		"a write that changed nothing":         {nil, []object{event("a", func(_, request, _ object) { metadata(request)["resourceVersion"] = "1001" })}, report{Unchanged: 1}},
 		"an unmarked write, known by version":  {[]evidence.Record{left(0, "1001")}, []object{write("a", "1001", "", "")}, report{Matched: 1}},
 		"another object than the record's":     {[]evidence.Record{elsewhere}, []object{write("a", "1001", planUID, "0")}, report{Matched: 1, Problems: problems(evidence.ProblemMismatch)}},
+		"an object of the core group":          {[]evidence.Record{ofCore}, []object{inCore("")}, report{Matched: 1}},
+		"the same name in another group":       {[]evidence.Record{ofCore}, []object{inCore("example.com")}, report{Matched: 1, Problems: problems(evidence.ProblemMismatch)}},
 		"a recovered step, at a later version": {[]evidence.Record{recovered(0, "1044")}, []object{write("a", "1001", planUID, "0")}, report{Matched: 1}},
 		"a recovered step that never wrote":    {[]evidence.Record{recovered(0, "1044")}, nil, report{Problems: problems(evidence.ProblemEvidenceWithoutWrite)}},
 		"a timeout that was stored":            {[]evidence.Record{recovered(0, "1044")}, []object{failedWith(504)}, report{Matched: 1}},

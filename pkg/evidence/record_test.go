@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
@@ -27,65 +28,75 @@ func TestValidate_NamesTheField(t *testing.T) {
 		"a skipped step, which wrote nothing": {func(r *evidence.Record) {
 			r.Intent, r.Result = nil, evidence.Result{State: "Skipped", Reason: "TargetMoved"}
 		}, ""},
-		"an unknown kind":                  {func(r *evidence.Record) { r.Kind = "Leap" }, "kind"},
-		"a step without its plan":          {func(r *evidence.Record) { r.Plan = nil }, "kind"},
-		"a step without its number":        {func(r *evidence.Record) { r.Step = nil }, "kind"},
-		"a step before the first":          {func(r *evidence.Record) { r.Step.Index = -1 }, "step.index"},
-		"an action of two words":           {func(r *evidence.Record) { r.Step.Action = "Roll back" }, "step.action"},
-		"a step without an end":            {func(r *evidence.Record) { r.Result.State = "" }, "result.state"},
-		"a write without an intent":        {func(r *evidence.Record) { r.Intent = nil }, "intent"},
-		"an intent without a time":         {func(r *evidence.Record) { r.Intent.At = time.Time{} }, "intent.at"},
-		"an unknown origin":                {func(r *evidence.Record) { r.Result.Origin = "Hearsay" }, "result.origin"},
-		"a result that nobody vouches for": {func(r *evidence.Record) { r.Result.Origin = "" }, "result.origin"},
-		"a write that left no version":     {func(r *evidence.Record) { r.Result.ResourceVersion = "" }, "result.resourceVersion"},
-		"a write that left no hash":        {func(r *evidence.Record) { r.Result.Hash = "" }, "result.hash"},
-		"a reason that is a sentence":      {func(r *evidence.Record) { r.Result.Reason = "password=hunter2" }, "result.reason"},
-		"a decision that writes":           {func(r *evidence.Record) { r.Kind = evidence.KindPlanFinished }, "result.origin"},
-		"a halt without a reason":          {func(r *evidence.Record) { *r = decision(evidence.KindPlanHalted, 0); r.Result.Reason = "" }, "result.reason"},
-		"no time":                          {func(r *evidence.Record) { r.At = time.Time{} }, "at"},
-		"no chain":                         {func(r *evidence.Record) { r.Chain.UID = "" }, "policy.uid"},
-		"no chain, and no policy":          {func(r *evidence.Record) { r.Chain.UID, r.Policy = "", nil }, "chain.uid"},
-		"a chain that is a path":           {func(r *evidence.Record) { r.Chain.UID, r.Policy = "../x", nil }, "chain.uid"},
-		"the chain of another policy":      {func(r *evidence.Record) { r.Policy.UID = "other" }, "policy.uid"},
-		"a policy without a digest":        {func(r *evidence.Record) { r.Policy.Digest = "" }, "policy.digest"},
-		"a plan without a name":            {func(r *evidence.Record) { r.Plan.Name = "" }, "plan.name"},
-		"a plan with a name of one letter": {func(r *evidence.Record) { r.Plan.Name = "a" }, ""},
-		"a subject without a hash":         {func(r *evidence.Record) { r.Subject.Hash = "" }, "subject.hash"},
-		"a hash in capitals":               {func(r *evidence.Record) { r.Subject.Hash = strings.ToUpper(pl1("a")) }, "subject.hash"},
-		"a subject without a version":      {func(r *evidence.Record) { r.Subject.APIVersion = "" }, "subject.apiVersion"},
-		"a subject without a kind":         {func(r *evidence.Record) { r.Subject.Kind = "" }, "subject.kind"},
-		"a subject without a name":         {func(r *evidence.Record) { r.Subject.Name = "" }, "subject.name"},
-		"a subject without a namespace":    {func(r *evidence.Record) { r.Subject.Namespace = "" }, ""},
-		"a subject of the core group":      {func(r *evidence.Record) { r.Subject.APIVersion = "v1" }, ""},
-		"a version of one letter":          {func(r *evidence.Record) { r.Subject.APIVersion = "v" }, ""},
-		"a kind with a slash":              {func(r *evidence.Record) { r.Subject.Kind = "a/b" }, "subject.kind"},
-		"a namespace with a slash":         {func(r *evidence.Record) { r.Subject.Namespace = "a/b" }, "subject.namespace"},
-		"a name with a slash":              {func(r *evidence.Record) { r.Subject.Name = "a/b" }, "subject.name"},
-		"a version with two slashes":       {func(r *evidence.Record) { r.Subject.APIVersion = "a/b/c" }, "subject.apiVersion"},
-		"a uid with a number sign":         {func(r *evidence.Record) { r.Subject.UID = "a#b" }, "subject.uid"},
-		"nobody who began it":              {func(r *evidence.Record) { r.InitiatedBy = "" }, "initiatedBy"},
-		"an overlong user":                 {func(r *evidence.Record) { r.Requester = strings.Repeat("u", 257) }, "requester"},
-		"a user with a line break":         {func(r *evidence.Record) { r.Approver = "a\nb" }, "approver"},
-		"a user who is no text":            {func(r *evidence.Record) { r.Approver = "\xff" }, "approver"},
-		"no version of the program":        {func(r *evidence.Record) { r.Builder.Version = "" }, "builder.version"},
-		"an image without a digest of it":  {func(r *evidence.Record) { r.Builder.Digest = "latest" }, "builder.digest"},
-		"more paths than are shown":        {func(r *evidence.Record) { r.Drift.Total = 0 }, "drift.total"},
-		"paths that are too long together": {func(r *evidence.Record) { r.Drift.Paths = []string{strings.Repeat("a", evidence.MaxPathBytes), "b"} }, "drift.paths"},
-		"paths of another digest":          {func(r *evidence.Record) { r.Drift.Digest = digest("0") }, "drift.digest"},
-		"a withdrawal in another kind":     {func(r *evidence.Record) { r.Withdraws = &evidence.Head{Sequence: 1, Digest: digest("a")} }, "withdraws"},
-		"a withdrawal of no record":        {func(r *evidence.Record) { *r = withdrawal(evidence.Head{}); r.Withdraws = nil }, "withdraws"},
-		"a withdrawal before the first":    {func(r *evidence.Record) { *r = withdrawal(evidence.Head{Digest: digest("a")}) }, "withdraws.sequence"},
-		"a withdrawal without a digest":    {func(r *evidence.Record) { *r = withdrawal(evidence.Head{Sequence: 1}) }, "withdraws.digest"},
+		"an unknown kind":                   {func(r *evidence.Record) { r.Kind = "Leap" }, "kind"},
+		"a step without its plan":           {func(r *evidence.Record) { r.Plan = nil }, "kind"},
+		"a step without its number":         {func(r *evidence.Record) { r.Step = nil }, "kind"},
+		"a step before the first":           {func(r *evidence.Record) { r.Step.Index = -1 }, "step.index"},
+		"an action of two words":            {func(r *evidence.Record) { r.Step.Action = "Roll back" }, "step.action"},
+		"a step without an end":             {func(r *evidence.Record) { r.Result.State = "" }, "result.state"},
+		"a write without an intent":         {func(r *evidence.Record) { r.Intent = nil }, "intent"},
+		"an intent without a time":          {func(r *evidence.Record) { r.Intent.At = time.Time{} }, "intent.at"},
+		"an unknown origin":                 {func(r *evidence.Record) { r.Result.Origin = "Hearsay" }, "result.origin"},
+		"a result that nobody vouches for":  {func(r *evidence.Record) { r.Result.Origin = "" }, "result.origin"},
+		"a hash that nobody vouches for":    {func(r *evidence.Record) { r.Result.Origin, r.Result.ResourceVersion = "", "" }, "result.origin"},
+		"a version that nobody vouches for": {func(r *evidence.Record) { r.Result.Origin, r.Result.Hash = "", "" }, "result.origin"},
+		"a write that left no version":      {func(r *evidence.Record) { r.Result.ResourceVersion = "" }, "result.resourceVersion"},
+		"a write that left no hash":         {func(r *evidence.Record) { r.Result.Hash = "" }, "result.hash"},
+		"a reason that is a sentence":       {func(r *evidence.Record) { r.Result.Reason = "password=hunter2" }, "result.reason"},
+		"a decision that writes":            {func(r *evidence.Record) { r.Kind = evidence.KindPlanFinished }, "result.origin"},
+		"a halt without a reason":           {func(r *evidence.Record) { *r = decision(evidence.KindPlanHalted, 0); r.Result.Reason = "" }, "result.reason"},
+		"no time":                           {func(r *evidence.Record) { r.At = time.Time{} }, "at"},
+		"no chain":                          {func(r *evidence.Record) { r.Chain.UID = "" }, "policy.uid"},
+		"no chain, and no policy":           {func(r *evidence.Record) { r.Chain.UID, r.Policy = "", nil }, "chain.uid"},
+		"a chain that is a path":            {func(r *evidence.Record) { r.Chain.UID, r.Policy = "../x", nil }, "chain.uid"},
+		"the chain of another policy":       {func(r *evidence.Record) { r.Policy.UID = "other" }, "policy.uid"},
+		"a policy without a digest":         {func(r *evidence.Record) { r.Policy.Digest = "" }, "policy.digest"},
+		"a plan without a name":             {func(r *evidence.Record) { r.Plan.Name = "" }, "plan.name"},
+		"a plan with a name of one letter":  {func(r *evidence.Record) { r.Plan.Name = "a" }, ""},
+		"a subject without a hash":          {func(r *evidence.Record) { r.Subject.Hash = "" }, "subject.hash"},
+		"a hash in capitals":                {func(r *evidence.Record) { r.Subject.Hash = strings.ToUpper(pl1("a")) }, "subject.hash"},
+		"a subject without a version":       {func(r *evidence.Record) { r.Subject.APIVersion = "" }, "subject.apiVersion"},
+		"a subject without a kind":          {func(r *evidence.Record) { r.Subject.Kind = "" }, "subject.kind"},
+		"a subject without a name":          {func(r *evidence.Record) { r.Subject.Name = "" }, "subject.name"},
+		"a subject without a namespace":     {func(r *evidence.Record) { r.Subject.Namespace = "" }, ""},
+		"a subject of the core group":       {func(r *evidence.Record) { r.Subject.APIVersion = "v1" }, ""},
+		"a version of one letter":           {func(r *evidence.Record) { r.Subject.APIVersion = "v" }, ""},
+		"a kind with a slash":               {func(r *evidence.Record) { r.Subject.Kind = "a/b" }, "subject.kind"},
+		"a namespace with a slash":          {func(r *evidence.Record) { r.Subject.Namespace = "a/b" }, "subject.namespace"},
+		"a name with a slash":               {func(r *evidence.Record) { r.Subject.Name = "a/b" }, "subject.name"},
+		"a version with two slashes":        {func(r *evidence.Record) { r.Subject.APIVersion = "a/b/c" }, "subject.apiVersion"},
+		"a uid with a number sign":          {func(r *evidence.Record) { r.Subject.UID = "a#b" }, "subject.uid"},
+		"nobody who began it":               {func(r *evidence.Record) { r.InitiatedBy = "" }, "initiatedBy"},
+		"an overlong user":                  {func(r *evidence.Record) { r.Requester = strings.Repeat("u", 257) }, "requester"},
+		"a user with a line break":          {func(r *evidence.Record) { r.Approver = "a\nb" }, "approver"},
+		"a user who is no text":             {func(r *evidence.Record) { r.Approver = "\xff" }, "approver"},
+		"no version of the program":         {func(r *evidence.Record) { r.Builder.Version = "" }, "builder.version"},
+		"an image without a digest of it":   {func(r *evidence.Record) { r.Builder.Digest = "latest" }, "builder.digest"},
+		"more paths than are shown":         {func(r *evidence.Record) { r.Drift.Total = 0 }, "drift.total"},
+		"paths that are too long together":  {func(r *evidence.Record) { r.Drift.Paths = []string{strings.Repeat("a", evidence.MaxPathBytes), "b"} }, "drift.paths"},
+		"paths of another digest":           {func(r *evidence.Record) { r.Drift.Digest = digest("0") }, "drift.digest"},
+		"a withdrawal in another kind":      {func(r *evidence.Record) { r.Withdraws = &evidence.Head{Sequence: 1, Digest: digest("a")} }, "withdraws"},
+		"a withdrawal of no record":         {func(r *evidence.Record) { *r = withdrawal(evidence.Head{}); r.Withdraws = nil }, "withdraws"},
+		"a withdrawal before the first":     {func(r *evidence.Record) { *r = withdrawal(evidence.Head{Digest: digest("a")}) }, "withdraws.sequence"},
+		"a withdrawal without a digest":     {func(r *evidence.Record) { *r = withdrawal(evidence.Head{Sequence: 1}) }, "withdraws.digest"},
 		"a withdrawal without a plan": {func(r *evidence.Record) {
 			*r = withdrawal(evidence.Head{Sequence: 1, Digest: digest("a")})
 			r.Plan = nil
 		}, "kind"},
-		"a withdrawal":                       {func(r *evidence.Record) { *r = withdrawal(evidence.Head{Sequence: 1, Digest: digest("a")}) }, ""},
-		"a successor in another kind":        {func(r *evidence.Record) { r.Succession = succeeded("1", "2") }, "succession"},
-		"a successor that is missing":        {func(r *evidence.Record) { *r = succession() }, "succession"},
-		"a successor of itself":              {func(r *evidence.Record) { *r = succession(); r.Succession = succeeded("1", "1") }, "succession.successor"},
-		"a successor that is no key":         {func(r *evidence.Record) { *r = succession(); r.Succession = succeeded("1", "key") }, "succession.successor"},
-		"a predecessor that is no key":       {func(r *evidence.Record) { *r = succession(); r.Succession = succeeded("", "1") }, "succession.predecessor"},
+		"a withdrawal":                        {func(r *evidence.Record) { *r = withdrawal(evidence.Head{Sequence: 1, Digest: digest("a")}) }, ""},
+		"a successor in another kind":         {func(r *evidence.Record) { r.Succession = succeeded("1", "2") }, "succession"},
+		"a successor that is missing":         {func(r *evidence.Record) { *r = succession() }, "succession"},
+		"a successor of itself":               {func(r *evidence.Record) { *r = succession(); r.Succession = succeeded("1", "1") }, "succession.successor"},
+		"a successor that is no key":          {func(r *evidence.Record) { *r = succession(); r.Succession = succeeded("1", "key") }, "succession.successor"},
+		"a predecessor that is no key":        {func(r *evidence.Record) { *r = succession(); r.Succession = succeeded("", "1") }, "succession.predecessor"},
+		"a factor of severity made up freely": {func(r *evidence.Record) { r.Severity.Factors[0].Name = "drift type" }, "severity.factors.name"},
+		"more factors than a score has": {func(r *evidence.Record) {
+			r.Severity.Factors = slices.Repeat([]evidence.Factor{{Name: "DriftAge"}}, 8)
+		}, "severity.factors"},
+		"as many factors as a score may have": {func(r *evidence.Record) {
+			r.Severity.Factors = slices.Repeat([]evidence.Factor{{Name: "DriftAge"}}, 7)
+		}, ""},
+		"a path that is no text":             {func(r *evidence.Record) { r.Drift.Paths[0] = "\xff" }, "drift.paths"},
 		"a level of severity made up freely": {func(r *evidence.Record) { r.Severity.Level = "very high" }, "severity.level"},
 	}
 	for name, tc := range cases {
@@ -182,6 +193,28 @@ func TestNewDrift_ShowsWhatFits(t *testing.T) {
 			t.Fatal("the digest follows the order or the repeats")
 		}
 	})
+}
+
+// A path that does not fit ends the list, so that the paths shown are the first ones.
+func TestNewDrift_CutsAtTheFirstPathThatDoesNotFit(t *testing.T) {
+	long, half := strings.Repeat("b", evidence.MaxPathBytes), strings.Repeat("b", evidence.MaxPathBytes/2)
+	tests := map[string]struct {
+		paths []string
+		shown []string
+	}{
+		"just as long as there is room":        {[]string{long}, []string{long}},
+		"one byte longer":                      {[]string{long + "b"}, []string{}},
+		"a short path behind a long one":       {[]string{"a", long, "c"}, []string{"a"}},
+		"two halves and no more":               {[]string{half, "a" + half[1:], "c"}, []string{"a" + half[1:], half}},
+		"one path twice takes the room of one": {[]string{long, long}, []string{long}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.shown, evidence.NewDrift(tc.paths).Paths); diff != "" {
+				t.Errorf("shown (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 func TestPathsDigest_KeepsPathsApart(t *testing.T) {

@@ -5,5 +5,6 @@
 // etcd. 500 objects of all kinds that can be guarded lie there. Webhook, assessor and
 // chart stay as they were: an object that the newer API server serves in another form is no drift.
 //
-// `make upgrade-long` builds the older API server and runs the tests.
+// `make upgrade-long` builds the older API server and runs the tests. It runs the tests of
+// package policies about service accounts on the older API server as well.
 package upgrade

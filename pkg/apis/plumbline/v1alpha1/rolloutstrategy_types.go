@@ -34,7 +34,7 @@ type RolloutStage struct {
 
 // RolloutStrategySpec says how a rollout goes from stage to stage.
 //
-// +kubebuilder:validation:XValidation:rule="[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15].all(i, i == 0 || i >= size(self.stages) || double(string(self.stages[i].trafficPercentage)) > double(string(self.stages[i - 1].trafficPercentage)))",message="each stage has more requests than the stage before it",fieldPath=".stages"
+// +kubebuilder:validation:XValidation:rule="[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15].all(i, i >= size(self.stages) || double(string(self.stages[i].trafficPercentage)) > double(string(self.stages[i - 1].trafficPercentage)))",message="each stage has more requests than the stage before it",fieldPath=".stages"
 // +kubebuilder:validation:XValidation:rule="[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15].all(i, i + 1 >= size(self.stages) || duration(self.stages[i].duration) > duration('0s'))",message="only the last stage can have a duration of 0s",fieldPath=".stages"
 type RolloutStrategySpec struct {
 	// description is for people.
