@@ -4,10 +4,14 @@ package progress
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
@@ -40,6 +44,10 @@ type ManifestFacts struct {
 	ServiceExists   bool
 	ServiceUnread   string
 	ServiceSelector map[string]string
+	// Service is nil unless it was read.
+	Service *corev1.Service
+	// Current is the release as it is in the cluster; the zero value if it is not there.
+	Current v1alpha1.ABRelease
 	// Strategy is the RolloutStrategy that the release names; nil if the strategy does not exist.
 	Strategy *v1alpha1.RolloutStrategySpec
 	// StrategyUnread says why the strategy could not be read.
@@ -79,7 +87,34 @@ func (l *linter) service() {
 		l.unread = append(l.unread, "Service "+name+": "+l.facts.ServiceUnread)
 	case !l.facts.ServiceExists:
 		l.find("spec.serviceName", "Service "+name+" does not exist", "create the Service, or name another one")
+	case l.facts.Service != nil:
+		for _, p := range refusals(l.facts.Service) {
+			l.find("spec.serviceName", fmt.Sprintf("proxies cannot manage Service %s: %s", name, p.Reason), p.Message)
+		}
 	}
+}
+
+// refusals are why proxies leave a Service alone that a release names.
+func refusals(service *corev1.Service) []ir.Problem {
+	named := service.DeepCopy()
+	if named.Labels == nil {
+		named.Labels = map[string]string{}
+	}
+	named.Labels[ir.Managed] = "true" // a release does as the label does
+	mesh := ir.Build(ir.Inputs{Services: []*corev1.Service{named}})
+	return slices.DeleteFunc(mesh.Problems, func(p ir.Problem) bool { return !p.Refused })
+}
+
+// Hints names what is no fault of the manifest and may surprise.
+func Hints(r *v1alpha1.ABRelease, f *ManifestFacts) []Finding {
+	if f.Service == nil || f.Service.Labels[ir.Managed] == "true" {
+		return nil
+	}
+	return []Finding{{
+		Field:   "spec.serviceName",
+		Problem: fmt.Sprintf("Service %s has no label %s, so the release alone has proxies manage the Service, and proxies leave the Service alone when the release is deleted", r.Spec.ServiceName, ir.Managed),
+		Fix:     fmt.Sprintf("kubectl label service %s -n %s %s=true", r.Spec.ServiceName, f.Service.Namespace, ir.Managed),
+	}}
 }
 
 func (l *linter) variation(i int) {

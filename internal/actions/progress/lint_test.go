@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -21,6 +22,24 @@ func ramp(percentages ...int32) *v1alpha1.RolloutStrategySpec {
 	return s
 }
 
+func service(address, port string) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{ClusterIP: address, Ports: []corev1.ServicePort{{Name: port, Port: 80}}}}
+}
+
+func TestHints_NameALabelThatIsMissing(t *testing.T) {
+	f := &ManifestFacts{Service: service("10.0.0.1", "http")}
+	if got := Hints(&v1alpha1.ABRelease{}, f); len(got) != 1 || got[0].Field != "spec.serviceName" {
+		t.Errorf("without the label: %+v", got)
+	}
+	f.Service.Labels = map[string]string{"plumbline.dev/managed": "true"}
+	if got := Hints(&v1alpha1.ABRelease{}, f); got != nil {
+		t.Errorf("with the label: %+v", got)
+	}
+	if got := Hints(&v1alpha1.ABRelease{}, &ManifestFacts{}); got != nil {
+		t.Errorf("of a Service that was not read: %+v", got)
+	}
+}
+
 func TestLint_FindsTheFaultsOfARelease(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change       func(*v1alpha1.ABRelease, *ManifestFacts)
@@ -32,7 +51,10 @@ func TestLint_FindsTheFaultsOfARelease(t *testing.T) {
 		"a Service that may not be read": {
 			func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.ServiceExists, f.ServiceUnread = false, "forbidden" }, nil, []string{"Service web: forbidden"},
 		},
-		"a workload that is not there": {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { delete(f.Workloads, "b") }, []string{"spec.variations[1].workload"}, nil},
+		"a Service that proxies can manage": {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.Service = service("10.0.0.1", "http") }, nil, nil},
+		"a Service without an address":      {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.Service = service("None", "http") }, []string{"spec.serviceName"}, nil},
+		"a Service without HTTP":            {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.Service = service("10.0.0.1", "smtp") }, []string{"spec.serviceName"}, nil},
+		"a workload that is not there":      {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { delete(f.Workloads, "b") }, []string{"spec.variations[1].workload"}, nil},
 		"a Service that selects the canary": {
 			func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.ServiceSelector = map[string]string{"app": "web"} }, []string{"spec.variations[1].workload"}, nil,
 		},

@@ -24,8 +24,10 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
 
+type lintOptions struct{ filename, requestsPerMinute, errorRate string }
+
 func (a *app) lintCommand() *cobra.Command {
-	var filename string
+	var o lintOptions
 	cmd := &cobra.Command{
 		Use:   "lint -f FILE",
 		Short: "Check manifests of releases and strategies against the cluster",
@@ -34,26 +36,39 @@ the workloads and their ready pods, the pods that the Service selects, and the s
 command stores nothing, and tells the least time that a run takes. What you may not read is
 named, and not checked.
 
+The forecast tells when each stage finds a canary with ten or three times the errors of the
+active variation, and how long a healthy canary takes. The load is the one that the status
+of the release has measured. Where the status has none, give --requests-per-minute and
+--error-rate. The times are near the median; proxies with very different loads, and errors
+that come in bursts, make them longer.
+
 The exit code is 0 without a finding, 1 with findings, and 2 on an error, or when something
 could not be checked.`,
 		Example: invocation.Examples(
 			"# Check a manifest before it is applied", "%s release lint -f release.yaml",
-			"# Check what a tool renders", "kustomize build . | %s release lint -f -"),
+			"# Check what a tool renders", "kustomize build . | %s release lint -f -",
+			"# Foresee a run of a Service that is not measured yet", "%s release lint -f release.yaml --requests-per-minute 3000 --error-rate 0.3"),
 		Annotations: map[string]string{invocation.TroubleAnnotation: "release lint"},
 		Args:        invocation.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if filename == "" {
+			if o.filename == "" {
 				return invocation.UsageErrorf(cmd, "name a file with -f, or - for standard input")
 			}
-			return a.lint(cmd.Context(), filename)
+			load, err := progress.ParseLoad(o.requestsPerMinute, o.errorRate)
+			if err != nil {
+				return invocation.UsageErrorf(cmd, "%v", err)
+			}
+			return a.lint(cmd.Context(), o.filename, load)
 		},
 	}
-	cmd.Flags().StringVarP(&filename, "filename", "f", "", "File with JSON or YAML documents, or - for standard input; required.")
+	cmd.Flags().StringVar(&o.requestsPerMinute, "requests-per-minute", "", "Requests a minute of the Service that the forecast assumes; left out, those of the status of the release.")
+	cmd.Flags().StringVar(&o.errorRate, "error-rate", "", "Errors of the active variation in percent that the forecast assumes, such as 0.3; goes with --requests-per-minute.")
+	cmd.Flags().StringVarP(&o.filename, "filename", "f", "", "File with JSON or YAML documents, or - for standard input; required.")
 	invocation.MustMarkFilename(cmd, "filename", "json", "yaml", "yml")
 	return cmd
 }
 
-func (a *app) lint(ctx context.Context, filename string) error {
+func (a *app) lint(ctx context.Context, filename string, given *progress.Load) error {
 	source, data, err := documents.ReadInput(filename, a.In)
 	if err != nil {
 		return err
@@ -84,6 +99,9 @@ func (a *app) lint(ctx context.Context, filename string) error {
 		}
 		findings += len(found)
 		describeFindings(&d, "RolloutStrategy "+s.Name, found, nil, &s.Spec)
+		if f := progress.ForecastOf(&s.Spec, given); f != nil {
+			describeForecast(&d, f)
+		}
 	}
 	for i := range m.releases {
 		r := &m.releases[i]
@@ -99,6 +117,7 @@ func (a *app) lint(ctx context.Context, filename string) error {
 			spec = in.Strategy
 		}
 		describeFindings(&d, "ABRelease "+releaseName(r), found, missing, spec)
+		describeRun(&d, r, facts, spec, given)
 	}
 	if err := a.Print(d.String()); err != nil {
 		return err
@@ -110,6 +129,23 @@ func (a *app) lint(ctx context.Context, filename string) error {
 		return &invocation.ExitError{Code: invocation.ExitTrouble, Err: fmt.Errorf("%s could not be checked", plural.Of(unread, "object"))}
 	}
 	return nil
+}
+
+// describeRun tells what a run of a release is to expect: the forecast, and the hints that are no findings.
+func describeRun(d *invocation.Description, r *v1alpha1.ABRelease, facts *progress.ManifestFacts, spec *v1alpha1.RolloutStrategySpec, load *progress.Load) {
+	for _, hint := range progress.Hints(r, facts) {
+		d.Line(1, "! %s: %s  → %s", hint.Field, hint.Problem, hint.Fix)
+	}
+	if load == nil {
+		load = progress.LoadOf(&facts.Current)
+	}
+	switch f := progress.ForecastOf(spec, load); {
+	case r.Spec.Rollout == nil || spec == nil:
+	case f != nil:
+		describeForecast(d, f)
+	case load == nil:
+		d.Line(1, "no forecast: the status of the release has no requests; give --requests-per-minute and --error-rate")
+	}
 }
 
 func describeFindings(d *invocation.Description, name string, found []progress.Finding, unread []string, spec *v1alpha1.RolloutStrategySpec) {
@@ -206,12 +242,15 @@ func dryRun(ctx context.Context, c *invocation.Cluster, object, current client.O
 func readFacts(ctx context.Context, c *invocation.Cluster, r *v1alpha1.ABRelease, m *manifests) (*progress.ManifestFacts, error) {
 	f := &progress.ManifestFacts{Workloads: map[v1alpha1.VariationName]progress.WorkloadFacts{}}
 	var err error
-	if f.Refusal, err = dryRun(ctx, c, r, &v1alpha1.ABRelease{}); err != nil {
+	if f.Refusal, err = dryRun(ctx, c, r, &f.Current); err != nil {
 		return nil, err
 	}
 	service := &corev1.Service{}
 	f.ServiceExists, f.ServiceUnread = exists(c.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Spec.ServiceName}, service))
 	f.ServiceSelector = service.Spec.Selector
+	if f.ServiceExists {
+		f.Service = service
+	}
 	for i := range r.Spec.Variations {
 		if v := &r.Spec.Variations[i]; v.Workload != nil {
 			f.Workloads[v.Name] = readWorkload(ctx, c, r.Namespace, v.Workload)

@@ -44,19 +44,33 @@ metadata: {name: passed-over}
 `
 
 func TestLint(t *testing.T) {
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"version": "blue"}}}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: map[string]string{"plumbline.dev/managed": "true"}}, Spec: corev1.ServiceSpec{
+		Selector: map[string]string{"version": "blue"}, ClusterIP: "10.0.0.1", Ports: []corev1.ServicePort{{Name: "http", Port: 80}},
+	}}
+	alone := service.DeepCopy()
+	alone.Labels, alone.Spec.SessionAffinity = nil, corev1.ServiceAffinityClientIP
+	busy := rolling()
+	for i := range busy.Status.Observed {
+		busy.Status.Observed[i].Failed, busy.Status.Observed[i].WindowSeconds = new(31-21*int64(i)), 60
+	}
 	for name, tc := range map[string]struct {
 		last    string
 		objects []client.Object
 		// workloads are the ready pods of those that exist.
 		workloads map[string]int64
 		forbidden bool
+		args      []string
 		code      int
 	}{
-		"sound":     {"100", []client.Object{service}, map[string]int64{"web-blue": 3, "web-green": 3}, false, 0},
-		"faulty":    {"50", nil, map[string]int64{"web-blue": 3}, false, 1},
-		"forbidden": {"100", []client.Object{service}, nil, true, 2},
-		"no-number": {"[]", []client.Object{service}, nil, false, 2},
+		"sound":                 {"100", []client.Object{service}, map[string]int64{"web-blue": 3, "web-green": 3}, false, nil, 0},
+		"measured":              {"100", []client.Object{service, busy}, map[string]int64{"web-blue": 3, "web-green": 3}, false, nil, 0},
+		"given":                 {"50", []client.Object{service, busy}, map[string]int64{"web-blue": 3, "web-green": 3}, false, []string{"--requests-per-minute", "60", "--error-rate", "0.3%"}, 1},
+		"unmanaged":             {"100", []client.Object{alone}, map[string]int64{"web-blue": 3, "web-green": 3}, false, nil, 1},
+		"faulty":                {"50", nil, map[string]int64{"web-blue": 3}, false, nil, 1},
+		"forbidden":             {"100", []client.Object{service}, nil, true, nil, 2},
+		"no-number":             {"[]", []client.Object{service}, nil, false, nil, 2},
+		"half-given":            {"100", nil, nil, false, []string{"--error-rate", "0.3"}, 2},
+		"a-rate-that-cannot-be": {"100", nil, nil, false, []string{"--error-rate", "NaN", "--requests-per-minute", "1"}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := clitest.Cluster{Objects: tc.objects}
@@ -77,7 +91,7 @@ func TestLint(t *testing.T) {
 				u.Object["spec"] = map[string]any{"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"version": key.Name[len("web-"):]}}}}
 				return nil
 			}
-			got := f.Run(t, commands, replaceLast(tc.last), "release", "lint", "-f", "-")
+			got := f.Run(t, commands, replaceLast(tc.last), append([]string{"release", "lint", "-f", "-"}, tc.args...)...)
 			if got.Code != tc.code {
 				t.Errorf("exit code %d, want %d: %s", got.Code, tc.code, got.Stderr)
 			}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
 )
 
@@ -139,9 +138,7 @@ func (t *Tally) decide(verdict judge.Verdict, from, to time.Time) {
 
 // isUndecided tells whether a stage that passed did so by onUndecided alone.
 func isUndecided(h Health, run *Run, i int) bool {
-	stage := run.Stages[i].Stage
-	isUnjudged := stage.Weight == 0 || stage.Weight == traffic.Total && stage.Duration == 0
-	return h.Run == run.Number && h.Stage == i+1 && h.Verdict == judge.Undecided && !isUnjudged
+	return h.Run == run.Number && h.Stage == i+1 && h.Verdict == judge.Undecided && run.Stages[i].isJudged()
 }
 
 // compareEnds counts a rollback for want of a verdict, and one that proxies have acknowledged.
