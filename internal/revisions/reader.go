@@ -7,7 +7,6 @@ package revisions
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -17,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/clone"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
@@ -36,9 +35,6 @@ type kept struct {
 	labels []string
 	arm    rollout.Arm
 }
-
-// restarted is the annotation that a restart of pods sets, which makes no revision.
-const restarted = "kubectl.kubernetes.io/restartedAt"
 
 // Read returns the revision of a workload whose pods have the given revision labels, how many pods it
 // has, and how many of these are of the revision. The Arm is zero if the workload is not there.
@@ -94,13 +90,9 @@ func armOf(object *unstructured.Unstructured) (rollout.Arm, error) {
 	if err != nil || !is {
 		return arm, fmt.Errorf("reading spec.template of %s %s: it is missing", object.GetKind(), object.GetName())
 	}
-	unstructured.RemoveNestedField(template, "metadata", "annotations", restarted)
-	if annotations, _, _ := unstructured.NestedMap(template, "metadata", "annotations"); len(annotations) == 0 {
-		unstructured.RemoveNestedField(template, "metadata", "annotations")
-	}
-	hash, err := hashTemplate(object, template)
+	hash, err := clone.TemplateHash(object)
 	if err != nil {
-		return arm, err
+		return arm, fmt.Errorf("finding the revision of %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	arm.Revision = rollout.Revision{Hash: hash, Image: imageOf(template)}
 	arm.Labels, _, _ = unstructured.NestedStringMap(template, "metadata", "labels")
@@ -119,21 +111,6 @@ func armOf(object *unstructured.Unstructured) (rollout.Arm, error) {
 		arm.Targets = max(arm.Targets, 1)
 	}
 	return arm, nil
-}
-
-// hashTemplate hashes the pod template alone, as the guard hashes an object of the same kind.
-func hashTemplate(object *unstructured.Unstructured, template map[string]any) (string, error) {
-	body, err := json.Marshal(map[string]any{
-		"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "spec": map[string]any{"template": template},
-	})
-	if err != nil {
-		return "", fmt.Errorf("encoding the pod template of %s %s: %w", object.GetKind(), object.GetName(), err)
-	}
-	hash, err := canon.HashBody(body, canon.ParseGVK(object.GetAPIVersion(), object.GetKind()))
-	if err != nil {
-		return "", fmt.Errorf("hashing the pod template of %s %s: %w", object.GetKind(), object.GetName(), err)
-	}
-	return string(hash), nil
 }
 
 // imageOf the first container.

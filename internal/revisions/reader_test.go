@@ -151,7 +151,7 @@ func TestTheHashIsOfThePodTemplateAlone(t *testing.T) {
 			return unstructured.SetNestedField(u.Object, int64(7), "spec", "replicas")
 		}, true},
 		"a restart is no revision": {func(u *unstructured.Unstructured) error {
-			return unstructured.SetNestedField(u.Object, "2026-03-02T12:00:00Z", "spec", "template", "metadata", "annotations", restarted)
+			return unstructured.SetNestedField(u.Object, "2026-03-02T12:00:00Z", "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt")
 		}, true},
 		"another annotation of the pods is a revision": {func(u *unstructured.Unstructured) error {
 			return unstructured.SetNestedField(u.Object, "2", "spec", "template", "metadata", "annotations", "shop/config")
