@@ -65,6 +65,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 	}
 	if setup.Rollouts {
 		r.Revisions, r.Installation = &revisions.Reader{Live: mgr.GetAPIReader()}, setup.Installation
+		r.Clones = &revisions.CloneReader{Live: mgr.GetAPIReader()}
 	}
 	sweeper := &Sweeper{
 		Ledger: ledger, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Services: setup.Window, Reporters: setup.Reporters,

@@ -145,7 +145,7 @@ func (e *executor) run(t *testing.T, failed uint64) *v1alpha1.ABRelease {
 	e.live(t, 10)
 	for n := range uint64(14) {
 		e.tells(n+1, failed)
-		e.live(t, 4)
+		e.live(t, 3)
 	}
 	e.live(t, 10)
 	r := &v1alpha1.ABRelease{}
