@@ -20,17 +20,9 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/clone"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
-
-// Templates gives what the executor would write for a variation that is a clone.
-type Templates interface {
-	// BodyOf returns the Deployment of the clone. The error names the field that keeps it from being made.
-	// The selector is that of the Service.
-	BodyOf(r *v1alpha1.ABRelease, variation v1alpha1.VariationName, baseline *unstructured.Unstructured, selector map[string]string, replicas int32) (*unstructured.Unstructured, error)
-	// Change returns the baseline with the change of the clone.
-	Change(r *v1alpha1.ABRelease, variation v1alpha1.VariationName, baseline *unstructured.Unstructured) (*unstructured.Unstructured, error)
-}
 
 // Pair is a clone, and the variation that it is made from.
 type Pair struct {
@@ -60,8 +52,7 @@ type Visit struct {
 // revision labels of the pods change.
 type CloneReader struct {
 	// Live reads from the API server, and not from a cache.
-	Live      client.Reader
-	Templates Templates
+	Live client.Reader
 
 	kept memory
 }
@@ -97,12 +88,12 @@ func (r *CloneReader) read(ctx context.Context, v *Visit) (Pair, error) {
 		return pair, err
 	}
 	labelRevision(&pair.Baseline, v.BaselineLabels)
-	body, err := r.Templates.BodyOf(v.Release, v.Variation.Name, baseline, v.Selector, 0)
+	body, err := clone.BodyOf(v.Release, v.Variation.Name, baseline, v.Selector, 0)
 	if err != nil {
 		pair.Problem = err.Error()
 		return pair, nil //nolint:nilerr // the status says it
 	}
-	changed, err := r.Templates.Change(v.Release, v.Variation.Name, baseline)
+	changed, err := clone.Change(v.Release, v.Variation.Name, baseline)
 	if err != nil {
 		pair.Problem = err.Error()
 		return pair, nil //nolint:nilerr // the status says it

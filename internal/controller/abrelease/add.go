@@ -69,6 +69,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 	}
 	if setup.Rollouts {
 		r.Revisions, r.Installation, r.Orders = &revisions.Reader{Live: mgr.GetAPIReader()}, setup.Installation, setup.Orders
+		r.Clones = &revisions.CloneReader{Live: mgr.GetAPIReader()}
 	}
 	sweeper := &Sweeper{
 		Ledger: ledger, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Services: setup.Window, Reporters: setup.Reporters,

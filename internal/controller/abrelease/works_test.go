@@ -142,12 +142,12 @@ func (e *executor) live(t *testing.T, looks int) {
 // run has a run go on for a while.
 func (e *executor) run(t *testing.T, failed uint64) *v1alpha1.ABRelease {
 	t.Helper()
-	e.live(t, 10)
+	e.live(t, 8)
 	for n := range uint64(14) {
 		e.tells(n+1, failed)
-		e.live(t, 4)
+		e.live(t, 3)
 	}
-	e.live(t, 10)
+	e.live(t, 8)
 	r := &v1alpha1.ABRelease{}
 	if err := e.client.Get(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}, r); err != nil {
 		t.Fatal(err)

@@ -93,12 +93,19 @@ func (m *machine) step() bool {
 	return false
 }
 
-// learnLabels keeps the label of a revision, once pods of that revision alone are there.
+// learnLabels keeps the label of a revision, once pods of that revision alone are there. Of a release with a
+// clone it keeps the last hash and label of a revision: that of the clone follows from that of the baseline,
+// which gets another label with the change.
 func (m *machine) learnLabels() {
 	learn := func(variation string, known *Revision) {
 		arm, is := m.arm(variation)
-		isRelabeled := known.Hash == arm.Revision.Hash && m.Clone != nil && m.Clone.Variation == variation
-		if is && arm.Revision.Label != "" && (known.Label == "" && known.Is(arm.Revision) || isRelabeled) {
+		if !is || !known.Is(arm.Revision) {
+			return
+		}
+		if m.Clone != nil { // the executor compares hashes, which an upgrade of Kubernetes changes
+			known.Hash = arm.Revision.Hash
+		}
+		if arm.Revision.Label != "" && (known.Label == "" || m.Clone != nil) {
 			known.Label = arm.Revision.Label
 		}
 	}

@@ -78,9 +78,6 @@ func (m *machine) ask(verb WorkVerb, replicas int) {
 	if last := m.next.lastWork(); last != nil {
 		w.Number = last.Number + 1
 	}
-	if active, is := m.arm(run.Active); is && active.Revision.Is(run.From) { // an upgrade of Kubernetes gives another hash
-		w.ExpectedHash = active.Revision.Hash
-	}
 	m.next.Works = append(m.next.Works, w)
 	if extra := len(m.next.Works) - MaxWorks; extra > 0 {
 		m.next.Works = m.next.Works[extra:]
