@@ -226,8 +226,12 @@ func TestAnAnalysisIsReadAsItIsWritten(t *testing.T) {
 	if after, err := back.State.Encode(); err != nil || string(before) != string(after) {
 		t.Errorf("the counts differ, error %v", err)
 	}
+	if err := a.Write(status, &config, nil); err != nil || status.Analysis.Verdict != got.Verdict || len(status.Analysis.Variations) != 2 {
+		t.Errorf("without an assessment it keeps %+v, error %v", status.Analysis, err)
+	}
+	a.Run++
 	if err := a.Write(status, &config, nil); err != nil || status.Analysis.Verdict != "" || status.Analysis.Variations != nil {
-		t.Errorf("without an assessment it writes %+v, error %v", status.Analysis, err)
+		t.Errorf("without an assessment of the next run it writes %+v, error %v", status.Analysis, err)
 	}
 }
 

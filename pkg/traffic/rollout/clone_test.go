@@ -69,7 +69,7 @@ func TestTheLastWorksAreKept(t *testing.T) {
 	if len(d.After.Works) != rollout.MaxWorks || d.After.Works[0].Number != 2 {
 		t.Fatalf("kept are %+v", d.After.Works)
 	}
-	want := rollout.Work{Number: 17, Run: 1, Verb: rollout.ScaleClone, Variation: "b", Phase: rollout.WorkIsPending}
+	want := rollout.Work{Number: rollout.MaxWorks + 1, Run: 1, Verb: rollout.ScaleClone, Variation: "b", Phase: rollout.WorkIsPending}
 	if diff := cmp.Diff([]rollout.Work{want}, d.Works); diff != "" {
 		t.Errorf("asked for is (-want +got):\n%s", diff)
 	}
