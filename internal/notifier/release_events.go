@@ -64,7 +64,7 @@ func waitsForPerson(reason rollout.WaitReason) bool {
 	case rollout.WaitStart, rollout.WaitApproval, rollout.WaitAdvance, rollout.WaitUndecided, rollout.WaitBothBad, rollout.WaitRefusedWork, rollout.WaitBaseline:
 		return true
 	case rollout.WaitDeployment, rollout.WaitCapacity, rollout.WaitFallback, rollout.WaitAcknowledgment, rollout.WaitTraffic, rollout.WaitMinimumTime,
-		rollout.WaitDecision, rollout.WaitData, rollout.WaitProxyCounts, rollout.WaitPaused, rollout.WaitFailed, rollout.WaitRevision, rollout.WaitInvalid, rollout.WaitReturn, rollout.WaitGate,
+		rollout.WaitDecision, rollout.WaitData, rollout.WaitProxyCounts, rollout.WaitPaused, rollout.WaitFailed, rollout.WaitRevision, rollout.WaitInvalid, rollout.WaitReturn, rollout.WaitGate, rollout.WaitCohortCheck,
 		rollout.WaitWork, rollout.WaitBaselinePods:
 		return false
 	}

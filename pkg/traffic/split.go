@@ -34,6 +34,9 @@ type Variation struct {
 	Name     string
 	Selector *metav1.LabelSelector
 	Workload *Workload
+	// ServedBy is another variation whose pods answer the requests of this one; empty as a rule. So two
+	// groups of visitors can be compared while both have the same version.
+	ServedBy string
 }
 
 // Workload is what pods belong to.
@@ -113,6 +116,8 @@ func (s Split) ValidateVariations() error {
 			return fmt.Errorf("variation %.40q is not named with small letters, digits and hyphens", v.Name)
 		case (v.Selector == nil) == (v.Workload == nil):
 			return fmt.Errorf("variation %s needs a selector or a workload, and not both", v.Name)
+		case v.ServedBy != "" && (v.ServedBy == v.Name || !s.Shares.Has(v.ServedBy)):
+			return fmt.Errorf("variation %s is served by %.40q, which is no other variation", v.Name, v.ServedBy)
 		}
 		if v.Selector == nil {
 			continue

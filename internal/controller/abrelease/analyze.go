@@ -36,7 +36,7 @@ func (r *Reconciler) analyze(ctx context.Context, s *subject, before rollout.Sta
 		r.Log.Info("the checkpoint of a run could not be read; its measurement begins anew", "release", s.release.Namespace+"/"+s.release.Name, "error", a.Problem)
 	}
 	sequence := uint64(0)
-	if standing.Acknowledged && len(s.decision.After.Clamped) == 0 {
+	if standing.Acknowledged && standing.Checking == before.IsChecking() && len(s.decision.After.Clamped) == 0 {
 		sequence = s.decision.After.Split.Sequence
 	}
 	var isFresh bool
@@ -47,7 +47,10 @@ func (r *Reconciler) analyze(ctx context.Context, s *subject, before rollout.Sta
 	}
 	a.Analysis = a.Enter(before, sequence, standing.Weight)
 	s.analysis = a
-	if !r.count(ctx, s, a) || before.Current() == 0 {
+	if !r.count(ctx, s, a) {
+		return rollout.Health{}
+	}
+	if s.cohort = rollout.CohortOf(before, a.State); before.Current() == 0 {
 		return rollout.Health{}
 	}
 	facts := rollout.FactsOf(before, s.now.Truncate(time.Second))

@@ -3,6 +3,7 @@
 package abrelease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,6 +122,8 @@ type subject struct {
 	decision release.Decision
 	// rollout is nil for a release without stages, and for one of which no split is in force.
 	rollout *rollout.Decision
+	// cohort is what the cohort check under way shows.
+	cohort rollout.Cohort
 	// ordered says that replicas carry out the prepared rollback already.
 	ordered bool
 	// selected is the variation that the Service selects by itself; empty if it selects none.
@@ -221,8 +224,8 @@ func (r *Reconciler) look(ctx context.Context, s *subject) error {
 	}
 	if s.facts.Refused = !found; found {
 		s.endpoints, s.facts.Ready = counted, map[string]int{}
-		for variation, n := range counted {
-			s.facts.Ready[variation] = n.Ready
+		for _, v := range split.Variations {
+			s.facts.Ready[v.Name] = counted[cmp.Or(v.ServedBy, v.Name)].Ready
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,7 +53,20 @@ func (s *subject) shiftTerms(terms release.Terms) release.Terms {
 	if s.ordered {
 		weight = 0
 	}
-	return terms.Shift(active, weight)
+	return shifted(terms, active, weight, state.IsChecking() && !s.ordered)
+}
+
+// shifted terms give the canary a weight, and have the active variation serve it in a cohort check.
+func shifted(terms release.Terms, active string, weight traffic.Weight, checking bool) release.Terms {
+	if terms = terms.Shift(active, weight); checking {
+		return terms.Check()
+	}
+	return terms
+}
+
+// isChecked tells whether terms are those of a cohort check.
+func isChecked(terms release.Terms) bool {
+	return slices.ContainsFunc(terms.Split.Variations, func(v traffic.Variation) bool { return v.ServedBy != "" })
 }
 
 // roll decides how far the rollout is. If the weight of the canary changes, it decides about the split
@@ -68,6 +82,7 @@ func (r *Reconciler) roll(ctx context.Context, s *subject) error {
 	}
 	if facts.Deletion = s.deletionOf(&facts, s.selected); facts.Deletion == nil {
 		facts.Health = r.analyze(ctx, s, facts.Before, facts.Standing)
+		facts.Cohort = s.cohort
 	} else if s.unknown {
 		return fmt.Errorf("returning the requests of release %s/%s: its workloads cannot be read", s.release.Namespace, s.release.Name)
 	}
@@ -85,8 +100,8 @@ func (r *Reconciler) roll(ctx context.Context, s *subject) error {
 	if s.facts.Terms != nil {
 		now = *s.facts.Terms
 	}
-	terms, prepares := now.Shift(decision.After.Active, decision.Weight), r.prepares(s, decision.After)
-	if sameWishes(terms.Wishes, now.Wishes) && prepares == s.facts.Prepares {
+	terms, prepares := shifted(now, decision.After.Active, decision.Weight, decision.Checking), r.prepares(s, decision.After)
+	if sameWishes(terms.Wishes, now.Wishes) && isChecked(terms) == isChecked(now) && prepares == s.facts.Prepares {
 		return nil
 	}
 	s.facts.Terms, s.facts.Prepares, s.seen = &terms, prepares, nil
@@ -178,7 +193,7 @@ func (r *Reconciler) plan(ctx context.Context, s *subject) (*rollout.Plan, error
 // rolloutStanding is what has become of the split that is in force.
 func (s *subject) rolloutStanding() rollout.Standing {
 	wanted := s.decision.After.Wanted
-	standing := rollout.Standing{Active: wanted.Stable(), Weight: wanted[1].Weight}
+	standing := rollout.Standing{Active: wanted.Stable(), Weight: wanted[1].Weight, Checking: isChecked(s.decision.After.Terms())}
 	switch s.standing() {
 	case release.Acknowledged, release.Proceeded:
 		standing.Acknowledged = true
@@ -252,5 +267,5 @@ var eventReasons = map[rollout.EventName]string{
 	rollout.RunCreated: "RunCreated", rollout.RunStarted: "RunStarted", rollout.StageAdvanced: "StageAdvanced", rollout.RunPromoted: "RunPromoted",
 	rollout.RunRolledBack: "RunRolledBack", rollout.StageStarted: "StageStarted", rollout.StagePassed: "StagePassed", rollout.StageHasFailed: "StageFailed",
 	rollout.MeasurementVoided: "MeasurementVoided", rollout.WaitOverdue: "WaitOverdue", rollout.VerbAnswered: "VerbAnswered",
-	rollout.RequestsReturned: "RequestsReturned", rollout.WorkNotDone: "WorkNotDone", rollout.BaselineUpdated: "BaselineUpdated",
+	rollout.RequestsReturned: "RequestsReturned", rollout.WorkNotDone: "WorkNotDone", rollout.CohortCheckStarted: "CohortCheckStarted", rollout.CohortCheckEnded: "CohortCheckEnded", rollout.BaselineUpdated: "BaselineUpdated",
 }

@@ -216,3 +216,53 @@ func TestADamagedCheckpointBeginsTheMeasurementAnew(t *testing.T) {
 		}
 	}
 }
+
+// A cohort whose visitors are worse than the others has the active variation serve it first, and the judge
+// then asks more of a failure.
+func TestACohortIsComparedBeforeTheFirstStage(t *testing.T) {
+	w, _ := rolling(t)
+	w.edit(func(r *v1alpha1.ABRelease) {
+		r.Spec.TrafficSplit.Type, r.Spec.TrafficSplit.Sticky = v1alpha1.TrafficSplitSticky, &v1alpha1.Sticky{Cookie: "visitor"}
+		r.Spec.Rollout.Analysis = &v1alpha1.RolloutAnalysisSpec{CohortCheck: &metav1.Duration{Duration: time.Minute}}
+	})
+	r := w.looks()
+	if r.Status.Split != "stable 90 / canary 10" || r.Status.Effective.Variations[1].ServedBy != "stable" || r.Status.Rollout.Run.State != "Deploying" {
+		t.Fatalf("in force is %q, the canary served by %q: %+v", r.Status.Split, r.Status.Effective.Variations[1].ServedBy, r.Status.Rollout.Run)
+	}
+	check := r.Status.Effective.Sequence
+	for n := range uint64(7) {
+		w.tells(n+1, 4) // of a hundred; two of nine hundred others fail
+		r = w.look()
+	}
+	r = w.looks()
+	if run := r.Status.Rollout.Run; run.State != "Running" || run.CohortCheck.CompletionTime == nil || run.CohortCheck.Ratio != "10" {
+		t.Fatalf("the run is %+v after the check %+v", run, run.CohortCheck)
+	}
+	if e := r.Status.Effective; e.Variations[1].ServedBy != "" || e.Sequence <= check || r.Status.Split != "stable 90 / canary 10" {
+		t.Errorf("in force is %q with sequence %d, the canary served by %q", r.Status.Split, e.Sequence, e.Variations[1].ServedBy)
+	}
+	for n := range uint64(14) {
+		w.tells(n+8, 4)
+		r = w.look()
+	}
+	if r = w.looks(); r.Status.Rollout.Run.State == "RolledBack" {
+		t.Errorf("the visitors are blamed on the canary: %s", r.Status.Rollout.Run.Message)
+	}
+}
+
+// A canary that loses its pods during the check costs no visitor anything: the active variation serves all.
+func TestACohortCheckNeedsNoPodOfTheCanary(t *testing.T) {
+	w, _ := rolling(t)
+	w.edit(func(r *v1alpha1.ABRelease) {
+		r.Spec.TrafficSplit.Type, r.Spec.TrafficSplit.Sticky = v1alpha1.TrafficSplitSticky, &v1alpha1.Sticky{Cookie: "visitor"}
+	})
+	r := w.looks()
+	sequence := r.Status.Effective.Sequence
+	w.ready["canary"] = 0
+	if r = w.looks(); r.Status.Effective.Sequence != sequence || len(r.Status.Clamped) > 0 {
+		t.Errorf("in force is sequence %d, want %d; clamped are %+v", r.Status.Effective.Sequence, sequence, r.Status.Clamped)
+	}
+	if waits := r.Status.Rollout.Waiting; waits == nil || waits.Reason != "Deployment" {
+		t.Errorf("the run waits for %+v", waits)
+	}
+}

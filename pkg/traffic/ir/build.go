@@ -189,7 +189,7 @@ func (b *builder) fill(svc *corev1.Service, split traffic.Split, s *Service) {
 	var members map[string][]Pod
 	if s.Routing != nil {
 		b.warnOfIPv6(*s, split)
-		members = b.members(svc, split)
+		members = serve(split, b.members(svc, split))
 	}
 	for i := range s.Ports {
 		port := &s.Ports[i]

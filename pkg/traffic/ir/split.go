@@ -5,6 +5,7 @@ package ir
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -104,6 +105,17 @@ func (b *builder) members(svc *corev1.Service, split traffic.Split) map[string][
 	}
 	b.tell(split, found)
 	return members
+}
+
+// serve gives a variation that another one serves the pods of that one.
+func serve(split traffic.Split, members map[string][]Pod) map[string][]Pod {
+	served := maps.Clone(members)
+	for _, v := range split.Variations {
+		if v.ServedBy != "" {
+			served[v.Name] = members[v.ServedBy]
+		}
+	}
+	return served
 }
 
 // findings about pods of a split: how many, and the first one's name.

@@ -83,6 +83,23 @@ func TestVariationsHavePods(t *testing.T) {
 	}
 }
 
+func TestAVariationIsServedByAnotherOne(t *testing.T) {
+	in := ir.Inputs{
+		Services: []*corev1.Service{web()}, Pods: []ir.Pod{pod("stable", "10.1.0.1"), pod("canary", "10.1.0.2")},
+		Splits: []traffic.Split{tenth(func(s *traffic.Split) { s.Variations[1].ServedBy = "stable" })},
+	}
+	m := ir.Build(in)
+	if d := cmp.Diff("shop/web 10.0.0.1:80 HTTP stable=[10.1.0.1:8080] canary=[10.1.0.1:8080]", written(m)); d != "" {
+		t.Errorf("the mesh (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff("", problems(m)); d != "" {
+		t.Errorf("the problems (-want +got):\n%s", d)
+	}
+	if n := ir.CountEndpoints(in.Services[0], in.Splits[0], append(in.Pods, pod("canary", "10.1.0.3")), nil)["canary"].Ready; n != 2 {
+		t.Errorf("%d pods of the canary are ready, want its own two", n)
+	}
+}
+
 func TestTheReadyAreCountedOnThePortThatHasFewest(t *testing.T) {
 	svc := web(func(s *corev1.Service) {
 		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "http-admin", Port: 81, TargetPort: intstr.FromString("admin")})

@@ -3,6 +3,7 @@
 package judge
 
 import (
+	"github.com/google/go-cmp/cmp"
 	"math"
 	"testing"
 	"time"
@@ -295,6 +296,38 @@ func TestLatenciesOfTheWarmupDoNotCount(t *testing.T) {
 	s.Count(&c, &m)
 	if got := s.canary.latency; got.n != 100 || got.x != 1 {
 		t.Errorf("%d of %d requests are slow, want 1 of 100", got.x, got.n)
+	}
+}
+
+// The run after a check goes on where the check ended, and counts none of its requests.
+func TestARunBeginsAnewAfterItsCohortCheck(t *testing.T) {
+	c := DefaultConfig("check", "stable")
+	s := New(DefaultR0, 1)
+	s.Enter(Stage{Number: 1, Sequences: []uint64{7}})
+	m := measure([]told{{part: "a", sequence: 7, proxy: 1, variation: "check", n: 1000, x: 30}, {part: "a", sequence: 7, proxy: 1, variation: "stable", n: 9000, x: 9}})
+	s.Count(&c, &m)
+	next := s.WithRatio(2.31)
+	if next.R0() != 2.31 || next.Restarts() != 1 {
+		t.Errorf("r0 is %v after %d restarts", next.R0(), next.Restarts())
+	}
+	if d := cmp.Diff(s.Cursor(), next.Cursor()); d != "" {
+		t.Errorf("the cursor (-check +run):\n%s", d)
+	}
+	if canary, control, _ := next.Counted(); canary+control > 0 {
+		t.Errorf("%d and %d cells are counted already", canary, control)
+	}
+	data, err := next.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := Decode(data); err != nil || back.R0() != 2.31 {
+		t.Errorf("read back with r0 %v: %v", back.R0(), err)
+	}
+	next.Enter(Stage{Number: 1, Sequences: []uint64{8}})
+	m = measure([]told{{part: "a", sequence: 7, proxy: 1, variation: "check", n: 1000, x: 1000}})
+	next.Count(&c, &m)
+	if canary, _, _ := next.Counted(); canary > 0 {
+		t.Errorf("%d cells of the check are counted to the run", canary)
 	}
 }
 

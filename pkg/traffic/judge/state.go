@@ -100,6 +100,17 @@ func (s *State) Restart() *State {
 	return next
 }
 
+// WithRatio returns the state of the run after its cohort check, in which a canary counts as good as the
+// control up to a ratio from [DefaultR0] to [MaxR0]. It keeps the cursor, and the latencies of the control for
+// the bound of slow requests. It counts nothing until it enters a stage.
+func (s *State) WithRatio(r0 float64) *State {
+	next := New(r0, s.restarts)
+	next.threshold, next.width = s.threshold, s.width
+	next.parts, next.gaps = slices.Clone(s.parts), s.gaps
+	next.stage.controlBuckets = slices.Clone(s.stage.controlBuckets)
+	return next
+}
+
 // Counted returns how many cells of the canary and of the control this measurement has counted, and how many
 // proxies and parts of the run have lost counts.
 func (s *State) Counted() (canary, control, gaps uint64) {

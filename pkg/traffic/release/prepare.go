@@ -44,8 +44,8 @@ func (s *State) Last() uint64 {
 	return max(s.Split.Sequence, s.Prepared)
 }
 
-// Retreated returns the state after its prepared rollback: the first variation has all requests, and no
-// range changes. It is for a state with a Prepared sequence.
+// Retreated returns the state after its prepared rollback: the first variation has all requests, no range
+// changes, and a cohort check is over. It is for a state with a Prepared sequence.
 func (s *State) Retreated() *State {
 	next := *s
 	next.Split, next.Wanted = retreat(s.Split, s.Prepared), withdraw(s.Wanted)
@@ -55,7 +55,10 @@ func (s *State) Retreated() *State {
 
 // retreat sends all requests of a split to its first variation.
 func retreat(split traffic.Split, sequence uint64) traffic.Split {
-	split.Sequence, split.Shares = sequence, withdraw(split.Shares)
+	split.Sequence, split.Shares, split.Variations = sequence, withdraw(split.Shares), slices.Clone(split.Variations)
+	for i := range split.Variations {
+		split.Variations[i].ServedBy = ""
+	}
 	return split
 }
 

@@ -76,7 +76,9 @@ func SplitOf(r *v1alpha1.ABRelease) (traffic.Split, bool) {
 	}
 	for i := range f.Variations {
 		v := &f.Variations[i]
-		s.Variations = append(s.Variations, variationOf(r.Namespace, v.Name, v.Workload, v.Selector))
+		variation := variationOf(r.Namespace, v.Name, v.Workload, v.Selector)
+		variation.ServedBy = string(v.ServedBy)
+		s.Variations = append(s.Variations, variation)
 		s.Shares = append(s.Shares, traffic.Share{Variation: string(v.Name), Weight: weight(v.Weight), Reserved: weight(v.Reserved)})
 	}
 	return s, true
@@ -153,7 +155,8 @@ func (s *State) effective() *v1alpha1.EffectiveSplit {
 	for i, share := range s.Split.Shares {
 		v := v1alpha1.EffectiveVariation{
 			Name: v1alpha1.VariationName(share.Variation), Selector: v1alpha1.PodSelectorOf(s.Split.Variations[i].Selector),
-			Weight: new(int32(share.Weight)), Reserved: new(int32(share.Reserved)), //nolint:gosec // at most 10000
+			ServedBy: v1alpha1.VariationName(s.Split.Variations[i].ServedBy),
+			Weight:   new(int32(share.Weight)), Reserved: new(int32(share.Reserved)), //nolint:gosec // at most 10000
 		}
 		if w := s.Split.Variations[i].Workload; w != nil {
 			v.Workload = &v1alpha1.VariationWorkload{Kind: v1alpha1.VariationWorkloadKind(w.Kind), Name: w.Name}

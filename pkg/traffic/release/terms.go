@@ -151,6 +151,16 @@ func (t Terms) Shift(active string, weight traffic.Weight) Terms {
 	t.Wishes = []traffic.Wish{{Variation: active, Weight: traffic.Total - weight}, t.Wishes[other]}
 	t.Wishes[1].Weight = weight
 	t.Split.Variations = []traffic.Variation{t.Split.Variations[at], t.Split.Variations[other]}
+	t.Split.Variations[0].ServedBy, t.Split.Variations[1].ServedBy = "", ""
+	return t
+}
+
+// Check returns shifted terms whose second variation is served by the first one, for a cohort check.
+func (t Terms) Check() Terms {
+	if len(t.Split.Variations) == 2 {
+		t.Split.Variations = slices.Clone(t.Split.Variations)
+		t.Split.Variations[1].ServedBy = t.Split.Variations[0].Name
+	}
 	return t
 }
 

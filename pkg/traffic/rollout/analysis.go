@@ -59,25 +59,28 @@ func (a Analysis) Follow(s State) (next Analysis, isFresh bool) {
 	for restarts := run.restarts(); a.Restarts < restarts; {
 		a.State, a.Restarts = a.State.Restart(), a.Restarts+1
 	}
+	if !s.IsChecking() && a.State.R0() != run.ratio() {
+		a.State = a.State.WithRatio(run.ratio())
+	}
 	return a, isFresh
 }
 
-// Enter has the judge count to the stage under way; before the first stage it changes nothing. The
+// Enter has the judge count to the stage under way, or to the cohort check; before these it changes nothing. The
 // sequence is the one that proxies have acknowledged, with the weight that it gives the canary; 0 if none
 // is acknowledged.
 func (a Analysis) Enter(s State, sequence uint64, weight traffic.Weight) Analysis {
-	stage := s.Current()
-	if stage == 0 {
+	stage, weighs := s.Current(), s.Weight()
+	if stage == 0 && !s.IsChecking() {
 		return a
 	}
 	if a.Stage != stage {
 		a.Stage, a.Sequences = stage, nil
 	}
-	if sequence > 0 && weight == s.Run.Stages[stage-1].Weight && !slices.Contains(a.Sequences, sequence) {
+	if sequence > 0 && weight == weighs && !slices.Contains(a.Sequences, sequence) {
 		a.Sequences = append(slices.Clone(a.Sequences), sequence)
 		a.Sequences = a.Sequences[max(0, len(a.Sequences)-maxSequences):]
 	}
-	a.State.Enter(judge.Stage{Number: stage, Sequences: a.Sequences})
+	a.State.Enter(judge.Stage{Number: max(stage, 1), Sequences: a.Sequences})
 	return a
 }
 

@@ -253,13 +253,13 @@ func TestWhateverHappenedAHelpfulWorldEndsTheRunAndTheClone(t *testing.T) {
 			d := rollout.Decide(f)
 			l.checkClone(f, d)
 			if l.state = d.After; rapid.Bool().Draw(t, "told") {
-				l.weight = d.Weight
+				l.weight, l.checking = d.Weight, d.Checking
 			}
 		}
 		l.clone.helps = true
 		for look := range 120 {
 			d := rollout.Decide(l.drawHelpful(look))
-			l.state, l.weight = d.After, d.Weight
+			l.state, l.weight, l.checking = d.After, d.Weight, d.Checking
 		}
 		if l.state.IsOn() {
 			t.Errorf("run %d is %s, and waits for %+v: %+v", l.state.Run.Number, l.state.Run.State, l.state.Waiting, l.state.Works)
@@ -277,7 +277,7 @@ func (l *life) drawHelpful(look int) rollout.Facts {
 	f.Now = l.now.Add(2 * time.Minute)
 	l.now = f.Now
 	f.Paused, f.Control, f.Webhooks, f.Deletion = false, nil, nil, nil
-	f.Standing = rollout.Standing{Active: "a", Weight: l.weight, Acknowledged: true}
+	f.Standing = rollout.Standing{Active: "a", Weight: l.weight, Checking: l.checking, Acknowledged: true}
 	run, number := l.state.Run, int64(0)
 	if run != nil {
 		number = run.Number

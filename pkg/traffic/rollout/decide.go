@@ -42,12 +42,13 @@ func Decide(f Facts) Decision {
 		}
 	}
 	m.shrinkEarly()
+	m.passOver()
 	return m.decided(false)
 }
 
 func (m *machine) decided(returned bool) Decision {
 	m.next.Waiting = m.wait
-	return Decision{After: m.next, Weight: m.next.Weight(), Canary: m.canary(), Events: m.events, Problem: m.Problem, Again: m.again, Returned: returned, Works: m.missing()}
+	return Decision{After: m.next, Weight: m.next.Weight(), Canary: m.canary(), Checking: m.next.IsChecking(), Events: m.events, Problem: m.Problem, Again: m.again, Returned: returned, Works: m.missing()}
 }
 
 // settleVariations has an active variation that there is. A release whose variations were renamed begins
@@ -195,10 +196,20 @@ func (m *machine) begin() {
 	case m.next.rejects(m.canary(), canary.Revision):
 		return
 	case m.Clone != nil && m.Clone.Changed: // there is nothing to go to
-		m.next.Seen[m.canary()] = canary.Revision
 		return
 	}
 	m.create(canary.Revision, active)
+}
+
+// passOver notes, while no run is on, the revision of a clone that the active variation has already.
+func (m *machine) passOver() {
+	canary, is := m.arm(m.canary())
+	if _, isActive := m.arm(m.next.Active); !is || !isActive || m.next.IsOn() || m.Plan == nil || m.Clone == nil || !m.Clone.Changed {
+		return
+	}
+	if !m.next.Seen[m.canary()].Is(canary.Revision) && !m.next.rejects(m.canary(), canary.Revision) {
+		m.next.Seen[m.canary()] = canary.Revision
+	}
 }
 
 func (m *machine) create(to Revision, active Arm) {
@@ -215,6 +226,7 @@ func (m *machine) create(to Revision, active Arm) {
 	}
 	run.Capacity = run.capacityOf(active)
 	run.Strategy.Stages, run.Strategy.Queries = slices.Clone(run.Strategy.Stages), slices.Clone(run.Strategy.Queries)
+	run.Check = checkOf(m.Plan)
 	for _, stage := range run.Strategy.Stages {
 		run.Stages = append(run.Stages, StageStatus{Stage: stage, State: StagePending})
 	}

@@ -23,12 +23,14 @@ const (
 	StagePassed    EventName = "canary.stage_passed"
 	StageHasFailed EventName = "canary.stage_failed"
 
-	MeasurementVoided EventName = "canary.measurement_voided"
-	WaitOverdue       EventName = "ab.overdue"
-	VerbAnswered      EventName = "ab.verb_answered"
-	RequestsReturned  EventName = "ab.requests_returned"
-	WorkNotDone       EventName = "ab.work_not_done"
-	BaselineUpdated   EventName = "ab.baseline_updated"
+	MeasurementVoided  EventName = "canary.measurement_voided"
+	WaitOverdue        EventName = "ab.overdue"
+	VerbAnswered       EventName = "ab.verb_answered"
+	RequestsReturned   EventName = "ab.requests_returned"
+	WorkNotDone        EventName = "ab.work_not_done"
+	CohortCheckStarted EventName = "canary.cohort_check_started"
+	CohortCheckEnded   EventName = "canary.cohort_check_ended"
+	BaselineUpdated    EventName = "ab.baseline_updated"
 )
 
 // Event is something that people are told.

@@ -49,6 +49,8 @@ type Plan struct {
 	OnUndecided  UndecidedPolicy
 	Promotion    Promotion
 	Deadlines    Deadlines
+	// CohortCheck is how long the visitors of the first stage are compared with the others; 0 for not.
+	CohortCheck time.Duration
 }
 
 // Arm is what is known of one variation.
@@ -67,6 +69,8 @@ type Standing struct {
 	// Active is the variation that gets the rest of the requests, and Weight the weight of the other one.
 	Active string
 	Weight traffic.Weight
+	// Checking says that the active variation serves the requests of the other one.
+	Checking bool
 	// Acknowledged says that all proxies that have to acknowledge it have done so, or that the release
 	// goes on without the others.
 	Acknowledged bool
@@ -100,6 +104,8 @@ type Facts struct {
 	Arms     map[string]Arm
 	Standing Standing
 	Health   Health
+	// Cohort is what the cohort check under way shows.
+	Cohort Cohort
 	// Ordered says that replicas carry out the prepared rollback of the stage under way: a leader gave the
 	// order after a failure, and could not store its decision.
 	Ordered bool
@@ -123,7 +129,9 @@ type Decision struct {
 	// Weight of the canary, which the variation Canary is.
 	Weight traffic.Weight
 	Canary string
-	Events []Event
+	// Checking says that the active variation is to serve the requests of the canary.
+	Checking bool
+	Events   []Event
 	// Problem says why no run can begin; empty if one can.
 	Problem string
 	// Again is when time alone changes something; zero if it does not.

@@ -39,7 +39,7 @@ func PlanOf(r *v1alpha1.ABRelease, named *v1alpha1.RolloutStrategySpec, has Inst
 	}
 	return &Plan{
 		StrategyName: in.StrategyName, Strategy: strategy, Start: StartMode(in.Start), OnUndecided: UndecidedPolicy(in.OnUndecided), Promotion: Promotion(cmp.Or(in.Promotion, v1alpha1.PromotionKeepVariation)),
-		Deadlines: deadlinesOf(r),
+		Deadlines: deadlinesOf(r), CohortCheck: cohortCheckOf(r),
 	}, nil
 }
 

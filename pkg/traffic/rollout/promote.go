@@ -10,6 +10,7 @@ import (
 // the canary and its requests back.
 func (m *machine) promote() bool {
 	run := m.next.Run
+	m.learnBaseline() // the run may have come here in this decision
 	switch {
 	case !m.isSettled() && run.ReturnTime.IsZero():
 		return m.waitProxies("all requests to go to " + run.Canary)

@@ -22,7 +22,9 @@ type life struct {
 	*rapid.T
 	state  rollout.State
 	weight traffic.Weight
-	now    time.Time
+	// checking says that proxies have the active variation serve the canary.
+	checking bool
+	now      time.Time
 	// revisions of the variations.
 	revisions map[string]string
 	// answered are the answers of the last look.
@@ -44,6 +46,9 @@ func drawPlan(t *rapid.T) *rollout.Plan {
 		OnUndecided: rapid.SampledFrom([]rollout.UndecidedPolicy{rollout.UndecidedHold, rollout.UndecidedRollback}).Draw(t, "undecided"),
 		Deadlines:   rollout.Deadlines{Deployment: time.Minute, Acknowledgment: time.Minute, Approval: time.Hour, Extension: time.Minute},
 		Strategy:    rollout.Strategy{AutoAdvance: rapid.Bool().Draw(t, "auto"), RollbackOnFailure: rapid.Bool().Draw(t, "rolls back"), Interval: 10 * time.Second, Queries: queries},
+	}
+	if rapid.Bool().Draw(t, "checks") {
+		p.CohortCheck = time.Minute
 	}
 	for _, weight := range []traffic.Weight{0, 1000, 5000, traffic.Total} {
 		if rapid.Bool().Draw(t, "stage") || weight == traffic.Total {
@@ -102,7 +107,7 @@ func (l *life) draw() rollout.Facts {
 	f := rollout.Facts{
 		Stable: "a", Variations: [2]string{"a", "b"}, Plan: drawPlan(l.T), Paused: rapid.IntRange(0, 5).Draw(l.T, "paused") == 0, Before: l.state, Now: l.now,
 		Arms:     map[string]rollout.Arm{},
-		Standing: rollout.Standing{Active: active, Weight: l.weight, Acknowledged: rapid.IntRange(0, 3).Draw(l.T, "acknowledged") > 0},
+		Standing: rollout.Standing{Active: active, Weight: l.weight, Checking: l.checking, Acknowledged: rapid.IntRange(0, 3).Draw(l.T, "acknowledged") > 0},
 	}
 	for _, variation := range f.Variations {
 		if rapid.IntRange(0, 19).Draw(l.T, "unknown") == 0 {
@@ -122,6 +127,9 @@ func (l *life) draw() rollout.Facts {
 	f.Health = rollout.Health{
 		Run: run, Stage: l.state.Current(), ClockStopped: rapid.IntRange(0, 5).Draw(l.T, "stopped") == 0,
 		Verdict: rapid.SampledFrom([]judge.Verdict{"", judge.NoData, judge.Undecided, judge.Pass, judge.Pass, judge.BothBad, judge.Fail}).Draw(l.T, "verdict"),
+	}
+	if rapid.Bool().Draw(l.T, "cohort") {
+		f.Cohort = rollout.Cohort{Run: run, Ratio: 2, Known: true}
 	}
 	l.drawGates(&f)
 	if l.clone != nil {
@@ -250,7 +258,7 @@ func TestWhateverHappensNoVisitorIsMovedBackButByARollback(t *testing.T) {
 			}
 			l.state = kept
 			if rapid.Bool().Draw(t, "told") {
-				l.weight = d.Weight
+				l.weight, l.checking = d.Weight, d.Checking
 			}
 		}
 	})
@@ -261,7 +269,7 @@ func TestAReleaseGoesOnlyOnceItsRequestsHaveReturned(t *testing.T) {
 		l := &life{T: t, now: noon, revisions: map[string]string{"a": "1", "b": "1"}}
 		for range rapid.IntRange(0, 40).Draw(t, "decisions") {
 			d := rollout.Decide(l.draw())
-			l.state, l.weight = d.After, d.Weight
+			l.state, l.weight, l.checking = d.After, d.Weight, d.Checking
 		}
 		active := l.state.Active // in what proxies are told
 		for range rapid.IntRange(1, 12).Draw(t, "looks") {
@@ -282,7 +290,7 @@ func TestAReleaseGoesOnlyOnceItsRequestsHaveReturned(t *testing.T) {
 			}
 			l.state = d.After
 			if rapid.Bool().Draw(t, "told") {
-				l.weight, active = d.Weight, d.After.Active
+				l.weight, l.checking, active = d.Weight, d.Checking, d.After.Active
 			}
 		}
 	})

@@ -36,7 +36,10 @@ type story struct {
 	// lags says that proxies have not acknowledged a weight, and isSlow that they do not at once acknowledge the
 	// next one; weight is the one that they have, of the
 	// variation that is not active.
-	lags, isSlow  bool
+	lags, isSlow bool
+	// checking says that proxies have the active variation serve the canary, and cohort has the counts of then.
+	checking      bool
+	cohort        rollout.Cohort
 	active        string
 	weight        traffic.Weight
 	contradiction string
@@ -51,7 +54,8 @@ type story struct {
 	says map[gates.Key]gates.Answer
 }
 
-// TestStories runs the scripts. Commands are spec (YAML of spec.rollout), strategy NAME (YAML), arms
+// TestStories runs the scripts. Among the commands, visitors has the split keep them, and cohort (ratio=N) tells
+// the counts of a cohort check, or too few without a ratio. The other commands are spec (YAML of spec.rollout), strategy NAME (YAML), arms
 // (NAME=REVISION/READY/TARGETS/UPDATED, and changed if the baseline has the change of the clone), verdict, proxies, do (a verb), pause, delete
 // (to=VARIATION ready=N wants=N), installation, query (NAME VALUE, or the reason of no data), webhook
 // (NAME RESULT, and a message), clone (PROMOTION min=N change=HASH changed), work (NUMBER PHASE run=N,
@@ -104,6 +108,10 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 		s.verdict.ClockStopped = d.HasArg("stopped")
 	case "proxies":
 		s.lags, s.isSlow, s.contradiction = d.HasArg("lag"), d.HasArg("slow"), strings.TrimSpace(d.Input)
+	case "visitors":
+		s.release.Spec.TrafficSplit.Sticky = &v1alpha1.Sticky{Cookie: "visitor"}
+	case "cohort":
+		s.hearOfCohort(t, d)
 	case "pause":
 		s.release.Spec.Rollout.Pause = v1alpha1.Toggle(d.CmdArgs[0].Key)
 	case "do":
@@ -168,6 +176,19 @@ func (s *story) answer(t *testing.T, d *datadriven.TestData) {
 	s.works = append(s.works, a)
 }
 
+// hearOfCohort has counts of the cohort check of the run under way: a ratio, or too few requests for one.
+func (s *story) hearOfCohort(t *testing.T, d *datadriven.TestData) {
+	s.cohort = rollout.Cohort{Ratio: judge.DefaultR0, Known: d.HasArg("ratio")}
+	if run := rollout.StateOf(&s.release.Status).Run; run != nil {
+		s.cohort.Run = run.Number
+	}
+	for _, arg := range d.CmdArgs {
+		if _, err := fmt.Sscan(arg.Vals[0], &s.cohort.Ratio); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // hear the answer that a gate is going to give.
 func (s *story) hear(t *testing.T, d *datadriven.TestData) {
 	key := gates.Key{Kind: gates.KindWebhook, Name: d.CmdArgs[0].Key}
@@ -221,7 +242,8 @@ func (s *story) facts() rollout.Facts {
 	f := rollout.Facts{
 		Stable: "stable", Variations: [2]string{"stable", "canary"}, Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled,
 		Before: rollout.StateOf(&s.release.Status), Arms: s.arms, Health: s.verdict, Deletion: s.deletion, Now: s.now,
-		Standing: rollout.Standing{Active: s.inForce(), Weight: s.weight, Acknowledged: !s.lags, Contradiction: s.contradiction},
+		Cohort:   s.cohort,
+		Standing: rollout.Standing{Active: s.inForce(), Weight: s.weight, Checking: s.checking, Acknowledged: !s.lags, Contradiction: s.contradiction},
 		Clone:    s.clone, Works: s.works,
 	}
 	f.Webhooks, f.Answers = rollout.WebhooksOf(&s.release), s.ask(f.Before)
@@ -245,7 +267,7 @@ func (s *story) decide(t *testing.T) string {
 		for _, e := range d.Events {
 			fmt.Fprintf(&out, "%s: %s\n", e.Name, e.Message)
 		}
-		before, beforeActive := s.weight, s.active
+		before, beforeActive, checked := s.weight, s.active, s.checking
 		d.After.Write(&s.release.Status)
 		again := rollout.StateOf(&s.release.Status)
 		if diff := cmp.Diff(d.After, again); diff != "" {
@@ -255,11 +277,11 @@ func (s *story) decide(t *testing.T) string {
 		if twice := rollout.Decide(f); len(twice.Events) > 0 || cmp.Diff(d.After, twice.After) != "" {
 			t.Errorf("the same facts twice change something: %v\n%s", twice.Events, cmp.Diff(d.After, twice.After))
 		}
-		if s.lags || d.Weight == before && d.After.Active == beforeActive && !s.asksMore(again, f.Answers) {
+		if s.lags || d.Weight == before && d.Checking == checked && d.After.Active == beforeActive && !s.asksMore(again, f.Answers) {
 			s.describe(&out, d)
 			return out.String()
 		}
-		s.weight, s.active, s.lags = d.Weight, d.After.Active, s.isSlow && d.Weight != before
+		s.weight, s.checking, s.active, s.lags = d.Weight, d.Checking, d.After.Active, s.isSlow && d.Weight != before
 	}
 	t.Error("the decisions do not end")
 	return out.String()
@@ -267,6 +289,9 @@ func (s *story) decide(t *testing.T) string {
 
 func (s *story) describe(out *strings.Builder, d rollout.Decision) {
 	fmt.Fprintf(out, "active %s, %s has %d", d.After.Active, d.Canary, d.Weight)
+	if d.Checking {
+		fmt.Fprintf(out, " served by %s", d.After.Active)
+	}
 	if run := d.After.Run; run != nil {
 		fmt.Fprintf(out, "; run %d %s", run.Number, run.State)
 		if n := d.After.Current(); n > 0 {

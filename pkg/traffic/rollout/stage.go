@@ -49,6 +49,8 @@ func (m *machine) deploy() bool {
 	}
 	wants := run.required(first)
 	switch {
+	case !m.isSettled() && m.next.IsChecking():
+		return m.waitProxies(fmt.Sprintf("proxies to have %s serve %s%% of the visitors for the cohort check", run.Active, percent(run.Stages[0].Weight)))
 	case !m.isSettled():
 		return m.waitProxies("all requests to go to " + run.Active)
 	case run.isCloned() && (m.isPaused() || !m.isSized(first)):
@@ -68,6 +70,9 @@ func (m *machine) deploy() bool {
 		return m.endByGate(v)
 	case m.isHeld(v):
 		return false
+	}
+	if changed, over := m.check(); !over {
+		return changed
 	}
 	run.State = Running
 	m.shift(0)
@@ -269,5 +274,5 @@ func (m *machine) rest() bool {
 
 // isSettled tells whether proxies have the weight that the state asks for.
 func (m *machine) isSettled() bool {
-	return m.Standing.Active == m.next.Active && m.Standing.Weight == m.next.Weight() && m.Standing.Acknowledged
+	return m.Standing.Active == m.next.Active && m.Standing.Weight == m.next.Weight() && m.Standing.Checking == m.next.IsChecking() && m.Standing.Acknowledged
 }

@@ -114,6 +114,8 @@ type Run struct {
 	StrategyName   string
 	Strategy       Strategy
 	Stages         []StageStatus
+	// Check is the cohort check before the first stage; nil if there is none.
+	Check *CohortCheck
 	// Promotion says what becomes of the canary, and Change identifies its change. Both are empty unless the
 	// canary is a clone.
 	Promotion Promotion
@@ -199,7 +201,12 @@ func (s State) Weight() traffic.Weight {
 			return 0
 		}
 		return traffic.Total
-	case Created, Deploying, Completed, RolledBack:
+	case Deploying:
+		if s.IsChecking() {
+			return s.Run.Stages[0].Weight
+		}
+		return 0
+	case Created, Completed, RolledBack:
 		return 0
 	}
 	return 0
@@ -238,6 +245,10 @@ func (s State) clone() State {
 	if s.Run != nil {
 		run := *s.Run
 		run.Stages = slices.Clone(run.Stages)
+		if run.Check != nil {
+			check := *run.Check
+			run.Check = &check
+		}
 		s.Run = &run
 	}
 	s.Seen = maps.Clone(s.Seen)

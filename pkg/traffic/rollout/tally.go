@@ -56,7 +56,7 @@ func RunStates() []RunState {
 func WaitReasons() []WaitReason {
 	return []WaitReason{
 		WaitStart, WaitDeployment, WaitCapacity, WaitFallback, WaitAcknowledgment, WaitTraffic, WaitMinimumTime, WaitDecision, WaitUndecided,
-		WaitData, WaitProxyCounts, WaitBothBad, WaitApproval, WaitAdvance, WaitPaused, WaitFailed, WaitRevision, WaitInvalid, WaitGate, WaitReturn,
+		WaitData, WaitProxyCounts, WaitBothBad, WaitApproval, WaitAdvance, WaitPaused, WaitFailed, WaitRevision, WaitInvalid, WaitGate, WaitCohortCheck, WaitReturn,
 		WaitWork, WaitRefusedWork, WaitBaseline, WaitBaselinePods,
 	}
 }

@@ -124,7 +124,7 @@ func TestTheTallyAgreesWithTheEvents(t *testing.T) {
 			}
 			l.state = d.After
 			if rapid.Bool().Draw(rt, "told") {
-				l.weight = d.Weight
+				l.weight, l.checking = d.Weight, d.Checking
 			}
 		}
 	})

@@ -30,6 +30,7 @@ const (
 	WaitBothBad        WaitReason = "BothBad"
 	WaitApproval       WaitReason = "Approval"
 	WaitAdvance        WaitReason = "ManualAdvance"
+	WaitCohortCheck    WaitReason = "CohortCheck"
 	WaitGate           WaitReason = "Gate"
 	WaitPaused         WaitReason = "Paused"
 	WaitFailed         WaitReason = "StageFailed"

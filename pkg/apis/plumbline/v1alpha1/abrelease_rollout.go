@@ -115,6 +115,16 @@ type RolloutDeadlines struct {
 	Extension *metav1.Duration `json:"extension,omitempty"`
 }
 
+// RolloutAnalysisSpec says how a run is measured.
+type RolloutAnalysisSpec struct {
+	// cohortCheck is how long the visitors of the first stage are compared with all others before the
+	// first stage begins, while the active variation serves both. It is made for splits that keep visitors
+	// (trafficSplit.sticky); 5m if absent, and "0s" leaves it out.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == duration('0s') || (self >= duration('10s') && self <= duration('24h'))",message="must be 0s, or from 10s to 24h"
+	CohortCheck *metav1.Duration `json:"cohortCheck,omitempty"`
+}
+
 // Rollout has each new revision of the inactive variation prove itself in stages.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.strategyName) != has(self.strategy)",message="name a RolloutStrategy, or give one: either strategyName or strategy"
@@ -139,6 +149,9 @@ type Rollout struct {
 	// deadlines bound what a run waits for.
 	// +optional
 	Deadlines *RolloutDeadlines `json:"deadlines,omitempty"`
+	// analysis says how a run is measured.
+	// +optional
+	Analysis *RolloutAnalysisSpec `json:"analysis,omitempty"`
 	// gates can hold or fail a run beside the judge.
 	// +optional
 	Gates *RolloutGates `json:"gates,omitempty"`

@@ -220,6 +220,9 @@ type RolloutRun struct {
 	// clone is what the run knows of a canary that is a clone.
 	// +optional
 	Clone *RolloutClone `json:"clone,omitempty"`
+	// cohortCheck is the comparison of visitors before the first stage; absent if there is none.
+	// +optional
+	CohortCheck *RolloutCohortCheck `json:"cohortCheck,omitempty"`
 	// startTime is when the run was created.
 	// +required
 	StartTime metav1.Time `json:"startTime,omitempty,omitzero"`
@@ -243,6 +246,28 @@ type RolloutRun struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Stages []RolloutStageStatus `json:"stages,omitempty"`
+}
+
+// RolloutCohortCheck is the comparison of the visitors of the first stage with all others.
+type RolloutCohortCheck struct {
+	// durationSeconds is how long it lasts once proxies have acknowledged it.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	DurationSeconds int64 `json:"durationSeconds,omitempty"`
+	// shiftTime is when it was decided.
+	// +optional
+	ShiftTime *metav1.Time `json:"shiftTime,omitempty"`
+	// startTime is when proxies had acknowledged it.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+	// completionTime is when it was over.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// ratio of the error rates up to which the canary counts as good as the others, such as "1.5".
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=8
+	Ratio string `json:"ratio,omitempty"`
 }
 
 // RolloutClone is what a run knows of a canary that is a clone.

@@ -75,6 +75,9 @@ type EffectiveVariation struct {
 	// selector of the pods that are the variation.
 	// +optional
 	Selector *PodSelector `json:"selector,omitempty"`
+	// servedBy is the variation whose pods answer the requests of this one; absent but in a cohort check.
+	// +optional
+	ServedBy VariationName `json:"servedBy,omitempty"`
 	// weight in basis points, of 10000 in all.
 	// +required
 	// +kubebuilder:validation:Minimum=0
