@@ -35,15 +35,24 @@ func Decide(f Facts) Decision {
 	m.measureCapacity()
 	m.obey()
 	m.begin()
-	for range 2*MaxStages + 8 { // each stage moves at most twice
-		was := m.next.runState()
-		if m.wait = nil; !m.step() && m.next.runState() == was {
-			break
+	if m.goForward(); !m.next.IsOn() { // what comes after a run that has ended just now
+		if m.begin(); m.next.IsOn() {
+			m.goForward()
 		}
 	}
 	m.shrinkEarly()
 	m.passOver()
 	return m.decided(false)
+}
+
+// goForward moves the run as far as it goes. Each stage moves at most twice.
+func (m *machine) goForward() {
+	for range 2*MaxStages + 8 {
+		was := m.next.runState()
+		if m.wait = nil; !m.step() && m.next.runState() == was {
+			return
+		}
+	}
 }
 
 func (m *machine) decided(returned bool) Decision {
