@@ -41,6 +41,22 @@ func TestRolloutStrategy_Queries(t *testing.T) {
 	})
 }
 
+func TestABRelease_CohortCheck(t *testing.T) {
+	const at = "spec.rollout.analysis.cohortCheck"
+	check := func(duration string) string {
+		return "rollout: {strategyName: a, analysis: {cohortCheck: " + duration + "}}"
+	}
+	runSpecCases(t, "ABRelease", strings.Replace(smallestRelease, "{stable: 90, canary: 10}", "{stable: 100, canary: 0}", 1), map[string]specCase{
+		"ten seconds are accepted":   {spec: check("10s")},
+		"a day is accepted":          {spec: check("24h")},
+		"no check is accepted":       {spec: check("0s")},
+		"nine seconds are refused":   {check("9s"), []string{at}, "from 10s to 24h"},
+		"two days are refused":       {check("48h"), []string{at}, "from 10s to 24h"},
+		"a number alone is refused":  {check("300"), []string{at}, "must be of type string"},
+		"what is no time is refused": {check("soon"), []string{at}, "from 10s to 24h"},
+	})
+}
+
 func TestABRelease_Gates(t *testing.T) {
 	const at = "spec.rollout.gates.webhooks"
 	webhooks := func(list string) string {

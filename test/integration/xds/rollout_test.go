@@ -124,8 +124,8 @@ func (s *shop) roll(d *appsv1.Deployment, label string, a *application) {
 	s.must(s.c.admin.Status().Update(s.Context(), d))
 }
 
-// rollout is a release with stages, of which each is measured for ten seconds.
-func (s *shop) rollout() *v1alpha1.ABRelease {
+// rollout is a release with stages, of which each is measured for ten seconds, after a cohort check.
+func (s *shop) rollout(check string) *v1alpha1.ABRelease {
 	s.Helper()
 	r := &v1alpha1.ABRelease{ObjectMeta: s.named("web")}
 	s.must(yaml.UnmarshalStrict([]byte(`
@@ -136,6 +136,7 @@ variations:
 - {name: canary, workload: {kind: Deployment, name: web-canary}}
 trafficSplit: {type: Sticky, sticky: {header: visitor}, percentages: {stable: 100, canary: 0}}
 rollout:
+  analysis: {cohortCheck: `+check+`}
   start: Manual
   strategy:
     healthCheckInterval: 10s
@@ -213,13 +214,19 @@ func askAs(ctx context.Context, front, visitor string) (string, error) {
 // world of a rollout: a Service whose stable version serves a crowd by a sidecar, and a canary.
 func (c *cluster) rolloutWorld(t *testing.T, server *replica) (s *shop, r *v1alpha1.ABRelease, stable, canary *application, clients *crowd) {
 	t.Helper()
+	return c.checkedWorld(t, server, "0s")
+}
+
+// checkedWorld is rolloutWorld with a cohort check.
+func (c *cluster) checkedWorld(t *testing.T, server *replica, check string) (s *shop, r *v1alpha1.ABRelease, stable, canary *application, clients *crowd) {
+	t.Helper()
 	s = c.shop(t, enabled)
 	s.selecting("web")
 	stable, canary = startApplication(t, "stable"), startApplication(t, "canary")
 	s.deployment("stable", "shop:1", stable)
 	s.deployment("canary", "shop:2", canary)
 	s.addressed("web", stable.address) // as the controller of EndpointSlices would
-	r = s.rollout()
+	r = s.rollout(check)
 	s.awaitCopy()
 	proxy := s.sidecar(server, "front-0", s.copied().Data["ca.crt"], []string{"web"})
 	backend.Answers(t, patience, proxy.front["web"], "200 stable")
@@ -261,9 +268,10 @@ func TestARolloutProvesItselfOrIsRolledBack(t *testing.T) {
 	c, replica := delivery(t)
 	t.Run("a good revision goes through its stages, and no visitor is moved back", func(t *testing.T) {
 		t.Parallel()
-		s, r, stable, canary, clients := c.rolloutWorld(t, replica)
+		s, r, stable, canary, clients := c.checkedWorld(t, replica, "10s")
 		approver := s.as("ann", "approve")
 		s.must(s.ask(approver, r, `{"verb":"Start","run":1,"requestedBy":"ann"}`))
+		s.checksTheCohort(r, canary)
 		s.waits(r, "Approval")
 		s.refusesVerbs(r)
 		s.must(s.ask(approver, r, `{"verb":"Approve","run":1,"stage":2,"requestedBy":"ann"}`))
@@ -308,6 +316,26 @@ func TestARolloutProvesItselfOrIsRolledBack(t *testing.T) {
 		s, r, _, canary, _ := c.rolloutWorld(t, replica)
 		s.peopleDecide(r, canary)
 	})
+}
+
+// checksTheCohort demands that the active variation serves the visitors of the first stage, and that their
+// requests are counted as the canary's, until the check is over.
+func (s *shop) checksTheCohort(r *v1alpha1.ABRelease, canary *application) {
+	s.Helper()
+	s.wait(r, patience, "proxies have the cohort check", func(r *v1alpha1.ABRelease) bool {
+		is, _ := holds(r, v1alpha1.ConditionAcknowledged)
+		return is && r.Status.Split == "stable 80 / canary 20" && r.Status.Effective.Variations[1].ServedBy == "stable" && r.Status.Rollout.Waiting.Reason == "CohortCheck"
+	})
+	if n := canary.asked.Load(); n > 0 {
+		s.Errorf("the canary answered %d requests of a cohort check", n)
+	}
+	s.wait(r, patience, "the first stage has begun", func(r *v1alpha1.ABRelease) bool { return r.Status.Rollout.Stage == 1 })
+	if check := r.Status.Rollout.Run.CohortCheck; check == nil || check.CompletionTime == nil || check.Ratio == "" {
+		s.Errorf("the check is %+v", check)
+	}
+	if by := r.Status.Effective.Variations[1].ServedBy; by != "" {
+		s.Errorf("the canary is served by %q", by)
+	}
 }
 
 // peopleDecide has a person use the verbs in the place of the judge.

@@ -121,7 +121,10 @@ type RolloutAnalysisSpec struct {
 	// first stage begins, while the active variation serves both. It is made for splits that keep visitors
 	// (trafficSplit.sticky); 5m if absent, and "0s" leaves it out.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self == duration('0s') || (self >= duration('10s') && self <= duration('24h'))",message="must be 0s, or from 10s to 24h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && (duration(self) == duration('0s') || (duration(self) >= duration('10s') && duration(self) <= duration('24h')))",message="a duration such as 5m, from 10s to 24h, or 0s for no check"
 	CohortCheck *metav1.Duration `json:"cohortCheck,omitempty"`
 }
 
