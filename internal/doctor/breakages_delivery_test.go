@@ -22,6 +22,14 @@ func delivered(change func(*Snapshot)) breakage {
 
 func disableDelivery(s *Snapshot) { s.Workloads.Value[len(s.Workloads.Value)-1].Args = nil }
 
+func held(names ...string) Read[[]Held] {
+	out := make([]Held, 0, len(names))
+	for _, name := range names {
+		out = append(out, Held{Namespace: "mesh", Name: name})
+	}
+	return Got(out)
+}
+
 func deliveryBreakages() map[string]map[string]breakage {
 	return map[string]map[string]breakage{
 		"delivery.releases": {
@@ -45,6 +53,42 @@ func deliveryBreakages() map[string]map[string]breakage {
 			"releases cannot be read":   delivered(func(s *Snapshot) { s.Delivery.Releases = forbidden[[]Release]("list abreleases.plumbline.dev") }),
 			"strategies cannot be read": delivered(func(s *Snapshot) { s.Delivery.Strategies = forbidden[[]string]("list rolloutstrategies.plumbline.dev") }),
 			"there is no mesh":          on(func(*Snapshot) {}),
+		},
+		"delivery.finalizers": {
+			"a release is held, and rollouts are carried out": delivered(func(s *Snapshot) { s.Delivery.Held = held("web") }),
+			"a release is held, and delivery is off":          delivered(func(s *Snapshot) { disableDelivery(s); s.Delivery.Held = held("web") }),
+			"a deletion waits, and there is no mesh": on(func(s *Snapshot) {
+				s.Delivery.Held = held("web")
+				s.Delivery.Held.Value[0].Deleting = true
+			}),
+			"no release is held, and there is no mesh": on(func(*Snapshot) {}),
+			"many releases are held": on(func(s *Snapshot) {
+				var names []string
+				for i := range maxProblems + 2 {
+					names = append(names, fmt.Sprint("web-", i))
+				}
+				s.Delivery.Held = held(names...)
+			}),
+			"the kind is not there":                   on(func(s *Snapshot) { s.Delivery.Held = Gone[[]Held]() }),
+			"releases cannot be read":                 on(func(s *Snapshot) { s.Delivery.Held = forbidden[[]Held]("list abreleases.plumbline.dev") }),
+			"it is not known whether there is a mesh": on(hidden["workloads"]),
+		},
+		"delivery.strategies": {
+			"a strategy of a person is not used":  delivered(func(*Snapshot) {}),
+			"a strategy of the chart is not used": delivered(func(s *Snapshot) { s.Delivery.Shipped = []string{"careful"} }),
+			"delivery is off":                     delivered(disableDelivery),
+			"releases cannot be read":             delivered(func(s *Snapshot) { s.Delivery.Releases = forbidden[[]Release]("list abreleases.plumbline.dev") }),
+			"strategies cannot be read":           delivered(func(s *Snapshot) { s.Delivery.Strategies = forbidden[[]string]("list rolloutstrategies.plumbline.dev") }),
+		},
+		"delivery.prometheus": {
+			"Prometheus answers": delivered(func(s *Snapshot) { s.Delivery.Silences = Got([]Silence{}) }),
+			"Prometheus does not answer": delivered(func(s *Snapshot) {
+				s.Delivery.Silences = Got([]Silence{
+					{"mesh", "web", "slow", testNow.Add(-2 * time.Minute)}, {"mesh", "web", "errors", testNow.Add(-time.Minute)}, {"mesh", "cart", "errors", testNow.Add(-time.Hour)},
+				})
+			}),
+			"releases cannot be read": delivered(func(s *Snapshot) { s.Delivery.Silences = forbidden[[]Silence]("list abreleases.plumbline.dev") }),
+			"there is no mesh":        on(func(*Snapshot) {}),
 		},
 	}
 }

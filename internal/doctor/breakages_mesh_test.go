@@ -23,7 +23,7 @@ func withProxies(s *Snapshot) {
 		Injected: Got([]string{"mesh/web-0"}), Doubled: Got([]string{}), Connected: Got(map[string]bool{"mesh/web-0": true}),
 		Unserved: Got(map[string][]string{}),
 	}
-	s.Delivery = Delivery{Releases: Got([]Release{}), Strategies: Got([]string{})}
+	s.Delivery = Delivery{Releases: Got([]Release{}), Strategies: Got([]string{}), Held: Got([]Held{}), Silences: Got([]Silence{})}
 }
 
 // meshed breaks an installation that has a mesh.

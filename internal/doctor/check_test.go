@@ -142,7 +142,12 @@ var hidden = map[string]func(*Snapshot){
 	"write":    func(s *Snapshot) { s.Probes.Write = forbidden[Written]("create deployments") },
 	"server":   func(s *Snapshot) { s.Server = forbidden[ServerVersion]("get /version") },
 	"baseline": func(s *Snapshot) { s.Probes.Baseline = forbidden[Outcome]("create baselines") },
-	"deny":     func(s *Snapshot) { s.Probes.Deny = forbidden[Outcome]("create deployments") },
+	"releases": func(s *Snapshot) {
+		s.Delivery.Releases, s.Delivery.Held = forbidden[[]Release]("list abreleases"), forbidden[[]Held]("list abreleases")
+		s.Delivery.Silences = forbidden[[]Silence]("list abreleases")
+	},
+	"strategies": func(s *Snapshot) { s.Delivery.Strategies = forbidden[[]string]("list rolloutstrategies") },
+	"deny":       func(s *Snapshot) { s.Probes.Deny = forbidden[Outcome]("create deployments") },
 	"applications": func(s *Snapshot) {
 		s.GitOps.Applications = forbidden[[]gitops.Application]("list applications.argoproj.io")
 	},

@@ -11,12 +11,18 @@ import (
 // rolloutsFlag has the discovery server carry out rollouts; delivery.enabled of the chart sets it.
 const rolloutsFlag = "--rollouts"
 
-// Delivery is what rollouts depend on. It is read only where there is a discovery server.
+// Delivery is what rollouts depend on. But for what holds releases, it is read only where there is a discovery
+// server.
 type Delivery struct {
 	// Releases are the ABReleases with spec.rollout.
 	Releases Read[[]Release]
-	// Strategies are the names of all RolloutStrategies.
+	// Strategies are the names of all RolloutStrategies, and Shipped those that the chart has made.
 	Strategies Read[[]string]
+	Shipped    []string
+	// Held are the releases with the finalizer, also those without a rollout.
+	Held Read[[]Held]
+	// Silences are the queries of runs under way that Prometheus did not answer.
+	Silences Read[[]Silence]
 }
 
 // Release is an ABRelease with a rollout.

@@ -257,6 +257,7 @@ func healthy(t *testing.T) *Snapshot {
 		Resources:  Got(discovered()),
 		Namespaces: Got(map[string]map[string]string{}),
 		Mesh:       Mesh{Injected: Got([]string{})},
+		Delivery:   Delivery{Held: Got([]Held{})},
 		Webhooks:   Got([]Webhook{ourWebhook(true, ca.bundle()), ourWebhook(false, ca.bundle())}),
 		Policies:   Got(healthyPolicies()),
 		Guards:     Got([]Guard{specGuard("shop", "shop", v1alpha1.GuardModeWarn, "Deployment")}),

@@ -100,3 +100,20 @@ func TestForecastOf(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a person gives, a load is a number that the judge takes.
+func FuzzParseLoad(f *testing.F) {
+	f.Add("3000", "0.3")
+	f.Add("1e9", "100%")
+	f.Add("NaN", "-0")
+	f.Add("0x1p-2", "%")
+	f.Fuzz(func(t *testing.T, requests, errors string) {
+		load, err := ParseLoad(requests, errors)
+		if err != nil || load == nil {
+			return
+		}
+		if !(load.RequestsPerMinute > 0 && load.RequestsPerMinute <= maxRequestsPerMinute) || !(load.ErrorRate >= 0 && load.ErrorRate <= 1) {
+			t.Errorf("%q, %q: %+v", requests, errors, load.Load)
+		}
+	})
+}

@@ -105,7 +105,7 @@ func refusals(service *corev1.Service) []ir.Problem {
 	return slices.DeleteFunc(mesh.Problems, func(p ir.Problem) bool { return !p.Refused })
 }
 
-// Hints names what is no fault of the manifest and may surprise.
+// Hints returns traits of the cluster that are no fault of the manifest and that may surprise.
 func Hints(r *v1alpha1.ABRelease, f *ManifestFacts) []Finding {
 	if f.Service == nil || f.Service.Labels[ir.Managed] == "true" {
 		return nil

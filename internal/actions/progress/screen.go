@@ -25,7 +25,8 @@ type Screen struct {
 	Variations []Variation `json:"variations,omitempty"`
 	// Proxies says which proxies have what is in force; nil when the status does not say it.
 	Proxies *Proxies `json:"proxies,omitempty"`
-	// Judge is the verdict about the stage under way; nil without a verdict.
+	// Judge is the verdict about the stage under way, or the last one about a run that has ended; nil without a
+	// verdict.
 	Judge *Judge `json:"judge,omitempty"`
 	// Trail has the e-values that a watch has seen; none without a watch.
 	Trail Trail `json:"-"`
@@ -122,6 +123,8 @@ func ScreenOf(r *v1alpha1.ABRelease, now time.Time) Screen {
 		s.Stages = append(s.Stages, stageOf(&in.Run.Stages[i], now))
 	}
 	if a := analysisOf(in); a != nil && a.Verdict != "" {
+		s.Judge = judgeOf(a)
+	} else if a := in.Analysis; s.Run.IsOver() && a != nil && a.Run == in.Run.Number && a.Verdict != "" && a.Verdict != "NoData" {
 		s.Judge = judgeOf(a)
 	}
 	s.Next = nextOf(in)

@@ -18,10 +18,14 @@ import (
 func TestReport(t *testing.T) {
 	hostile := failed()
 	in := hostile.Status.Rollout
-	attack := "<script>alert(1)</script> | [x](https://example.org) ![y](z) `a` **b**\n# c"
+	const attack = "<script>alert(1)</script> | [x](https://example.org) ![y](z) `a` **b**\n# c"
 	in.Run.To.Image, in.Run.Message, in.Run.StrategyName, in.History[0].Message, in.History[0].Event = attack, attack, attack, attack, attack
 	in.Waiting.Message, in.Waiting.Reason, in.Analysis.Message, in.Rejected[0].Image, in.Rejected[0].Hash = attack, attack, attack, attack, attack
 	in.Run.Stages[0].Message, in.Run.Stages[0].ApprovedBy = attack, attack
+	bet := v1alpha1.HealthComparison{EValue: attack, FailsAt: attack, Dispersion: attack, Ratio: attack, RatioLow: attack, RatioHigh: attack}
+	in.Analysis.Errors, in.Analysis.Latency, in.Analysis.Stages[0].Errors, in.Analysis.Stages[0].Verdict = &bet, &bet, &bet, attack
+	in.Analysis.Variations[0].Variation, in.Analysis.Variations[0].SlowRate, in.Analysis.Variations[1].HealthPercentage = attack, attack, attack
+	in.Analysis.Stages[0].Variations[0].Variation = attack
 	static := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	for name, tc := range map[string]struct {
 		release *v1alpha1.ABRelease

@@ -75,6 +75,8 @@ func TestScreen_FitsItsWidth(t *testing.T) {
 		h := &r.Status.Rollout.Analysis.Variations[0]
 		h.Samples, h.LatencyP99Milliseconds = rapid.Int64Range(0, 1e12).Draw(t, "samples"), rapid.Int64Range(0, 1e7).Draw(t, "p99")
 		h.ErrorRate, h.ErrorRateLow, h.ErrorRateHigh = "100", "99.9999", "100"
+		e := r.Status.Rollout.Analysis.Errors
+		e.EValue, e.FailsAt, e.RatioHigh = v1alpha1.Decimal(text.Draw(t, "e")), v1alpha1.Decimal(text.Draw(t, "limit")), v1alpha1.Decimal(text.Draw(t, "ratio"))
 		screen := progress.ScreenOf(r, clitest.Now)
 		screen.Trail.Errors = rapid.SliceOfN(rapid.Float64Range(0, 1e9), 0, 24).Draw(t, "bets")
 		for _, line := range drawScreen(&screen) {

@@ -26,6 +26,15 @@ func failed() *v1alpha1.ABRelease {
 	return r
 }
 
+// A run that has ended shows its last verdict.
+func TestGet_OfARunThatHasEnded(t *testing.T) {
+	got := clitest.Cluster{Objects: []client.Object{failed()}}.Run(t, commands, "", "release", "get", "web")
+	if got.Code != 0 || got.Stderr != "" {
+		t.Fatalf("%+v", got)
+	}
+	golden.Check(t, "testdata/get-rolled-back.txt", got.Stdout)
+}
+
 func TestWhy(t *testing.T) {
 	unstarted := rolling()
 	unstarted.Status.Rollout.Run, unstarted.Status.Rollout.Waiting = nil, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
-// The kinds of weights: what the run wants, what all proxies have acknowledged, and what was measured.
+// The kinds of weights: the weight that the run wants, the one that all proxies have acknowledged, and the measured one.
 const (
 	wantedWeight       = "wanted"
 	acknowledgedWeight = "acknowledged"

@@ -4,29 +4,63 @@ package gather
 
 import (
 	"context"
+	"slices"
 
 	"github.com/plumbline-dev/plumbline/internal/doctor"
+	"github.com/plumbline-dev/plumbline/internal/source/prometheus"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
-// delivery reads what rollouts depend on, where there is a discovery server.
+// delivery reads what rollouts depend on where there is a discovery server, and what holds releases also
+// where there is none.
 func (r *reader) delivery(ctx context.Context) {
-	if r.snapshot.HasMesh() == doctor.ReadValue {
-		r.snapshot.Delivery = doctor.Delivery{Releases: r.releases(ctx), Strategies: r.strategies(ctx)}
+	d := &r.snapshot.Delivery
+	switch r.snapshot.HasMesh() {
+	case doctor.ReadValue:
+		r.releases(ctx, d)
+		r.strategies(ctx, d)
+	case doctor.ReadAbsent:
+		var all doctor.Delivery
+		r.releases(ctx, &all)
+		d.Held = all.Held
+	case doctor.ReadUnknown:
 	}
 }
 
-func (r *reader) releases(ctx context.Context) doctor.Read[[]doctor.Release] {
-	var out []doctor.Release
+func (r *reader) releases(ctx context.Context, d *doctor.Delivery) {
+	var releases []doctor.Release
+	var held []doctor.Held
+	var silences []doctor.Silence
 	list := &v1alpha1.ABReleaseList{}
 	err := r.pages(ctx, list, func() {
 		for i := range list.Items {
-			if release := &list.Items[i]; release.Spec.Rollout != nil {
-				out = append(out, releaseOf(release))
+			release := &list.Items[i]
+			if release.Spec.Rollout != nil {
+				releases = append(releases, releaseOf(release))
+				silences = append(silences, silencesOf(release)...)
+			}
+			if slices.Contains(release.Finalizers, v1alpha1.FinalizerReturnRequests) {
+				held = append(held, doctor.Held{Namespace: release.Namespace, Name: release.Name, Deleting: !release.DeletionTimestamp.IsZero()})
 			}
 		}
 	})
-	return result(out, "list abreleases.plumbline.dev", err)
+	const right = "list abreleases.plumbline.dev"
+	d.Releases, d.Held, d.Silences = result(releases, right, err), result(held, right, err), result(silences, right, err)
+}
+
+// silencesOf are the queries of a run under way whose last attempt got no answer.
+func silencesOf(in *v1alpha1.ABRelease) (out []doctor.Silence) {
+	if in.Status.Rollout == nil || !rollout.StateOf(&in.Status).IsOn() {
+		return nil
+	}
+	for i := range in.Status.Rollout.Gates {
+		g := &in.Status.Rollout.Gates[i]
+		if g.Kind == "Query" && g.Result == "NoData" && g.Message == prometheus.ErrUnreachable.Error() {
+			out = append(out, doctor.Silence{Namespace: in.Namespace, Release: in.Name, Query: g.Name, Time: g.AnswerTime.Time})
+		}
+	}
+	return out
 }
 
 func releaseOf(in *v1alpha1.ABRelease) doctor.Release {
@@ -42,13 +76,17 @@ func releaseOf(in *v1alpha1.ABRelease) doctor.Release {
 	return out
 }
 
-func (r *reader) strategies(ctx context.Context) doctor.Read[[]string] {
+func (r *reader) strategies(ctx context.Context, d *doctor.Delivery) {
 	var out []string
 	list := &v1alpha1.RolloutStrategyList{}
 	err := r.pages(ctx, list, func() {
 		for i := range list.Items {
-			out = append(out, list.Items[i].Name)
+			s := &list.Items[i]
+			out = append(out, s.Name)
+			if s.Labels[labelName] == plumbline && s.Labels[labelComponent] == "delivery" {
+				d.Shipped = append(d.Shipped, s.Name)
+			}
 		}
 	})
-	return result(out, "list rolloutstrategies.plumbline.dev", err)
+	d.Strategies = result(out, "list rolloutstrategies.plumbline.dev", err)
 }

@@ -81,8 +81,12 @@ func decimalOrNone(n float64) v1alpha1.Decimal {
 	return decimal(n)
 }
 
-// rate as a percentage with at most four decimals.
+// rate as a percentage with at most four decimals. No number becomes 0, as the API server would refuse the
+// whole status.
 func rate(part float64) v1alpha1.Rate {
+	if math.IsNaN(part) {
+		part = 0
+	}
 	return v1alpha1.Rate(strconv.FormatFloat(math.Round(1e6*min(max(part, 0), 1))/1e4, 'f', -1, 64))
 }
 

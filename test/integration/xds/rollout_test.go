@@ -284,6 +284,7 @@ func TestARolloutProvesItselfOrIsRolledBack(t *testing.T) {
 		if clients.failed.Load() > 0 || clients.movedBack.Load() > 0 || canary.asked.Load() == 0 {
 			t.Errorf("%d requests failed, %d visitors were moved back, and the canary was asked %d times", clients.failed.Load(), clients.movedBack.Load(), canary.asked.Load())
 		}
+		s.keepsHealth(r, r.Status.Rollout.Analysis.Stages...)
 		s.refusesTheServer(r)
 		s.returnsRequests(r, stable, clients)
 	})
@@ -297,6 +298,11 @@ func TestARolloutProvesItselfOrIsRolledBack(t *testing.T) {
 		})
 		if run := r.Status.Rollout.Run; run.Reason != "StageFailed" || run.Stages[0].State != "Failed" || len(r.Status.Rollout.Rejected) != 1 {
 			t.Errorf("the run is %+v, and rejected are %+v", run, r.Status.Rollout.Rejected)
+		}
+		a := r.Status.Rollout.Analysis
+		s.keepsHealth(r, v1alpha1.StageHealth{Stage: a.Stage, HealthResult: a.HealthResult})
+		if a.Verdict != "Fail" || a.Errors == nil || a.Errors.RatioLow == "" {
+			t.Errorf("the analysis is %+v", a)
 		}
 		s.wait(r, patience, "proxies have all requests at stable", func(r *v1alpha1.ABRelease) bool {
 			is, _ := holds(r, v1alpha1.ConditionAcknowledged)
@@ -335,6 +341,20 @@ func (s *shop) checksTheCohort(r *v1alpha1.ABRelease, canary *application) {
 	}
 	if by := r.Status.Effective.Variations[1].ServedBy; by != "" {
 		s.Errorf("the canary is served by %q", by)
+	}
+}
+
+// keepsHealth demands that a run which has ended keeps the health of both variations in the stages that were
+// measured.
+func (s *shop) keepsHealth(r *v1alpha1.ABRelease, stages ...v1alpha1.StageHealth) {
+	s.Helper()
+	if len(stages) == 0 {
+		s.Errorf("no stage has health: %+v", r.Status.Rollout.Analysis)
+	}
+	for _, stage := range stages {
+		if stage.Verdict == "" || stage.Errors == nil || len(stage.Variations) != 2 || stage.Variations[1].Samples == 0 || stage.Variations[1].Cells == 0 {
+			s.Errorf("stage %d has the health %+v", stage.Stage, stage.HealthResult)
+		}
 	}
 }
 

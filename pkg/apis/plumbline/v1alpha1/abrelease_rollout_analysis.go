@@ -54,7 +54,7 @@ type VariationHealth struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Samples int64 `json:"samples"`
-	// cells are the counts of ten seconds that were taken, of one port and one replica of the discovery server each.
+	// cells are the counts of ten seconds, one port and one replica of the discovery server each.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Cells int64 `json:"cells"`
@@ -82,7 +82,7 @@ type HealthComparison struct {
 	RatioHigh Decimal `json:"ratioHigh,omitempty"`
 }
 
-// HealthResult is what the judge has found of a stage.
+// HealthResult is the opinion of the judge about a stage, with its numbers.
 type HealthResult struct {
 	// verdict about the stage.
 	// +optional
@@ -122,7 +122,7 @@ type HealthResult struct {
 	Variations []VariationHealth `json:"variations,omitempty"`
 }
 
-// StageHealth is what the judge has found last of a stage.
+// StageHealth is the last opinion of the judge about a stage.
 type StageHealth struct {
 	// stage by its number.
 	// +required
@@ -158,7 +158,7 @@ type RolloutAnalysis struct {
 	// +kubebuilder:validation:MaxLength=4096
 	Checkpoint   string `json:"checkpoint,omitempty"`
 	HealthResult `json:",inline"`
-	// stages of the run before the one under way, as the judge has found them last. The run keeps them at its end.
+	// stages of the run before the one under way, with the last opinion of the judge about each. The run keeps them at its end.
 	// +optional
 	// +listType=map
 	// +listMapKey=stage
