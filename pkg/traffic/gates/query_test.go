@@ -3,6 +3,7 @@
 package gates_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -72,6 +73,19 @@ func FuzzExpand(f *testing.F) {
 			t.Errorf("%q expands to %q, and has an unknown placeholder", query, got)
 		}
 	})
+}
+
+func TestValidateBoundsTheNumberOfQueries(t *testing.T) {
+	var queries []gates.Query
+	for i := range gates.MaxQueries {
+		queries = append(queries, gates.Query{Name: fmt.Sprint("q", i), PromQL: "up", Maximum: "1", FailureLimit: 1})
+	}
+	if err := gates.Validate(queries); err != nil {
+		t.Errorf("%d queries: %v", len(queries), err)
+	}
+	if err := gates.Validate(append(queries, gates.Query{})); err == nil || !strings.HasPrefix(err.Error(), "queries: ") {
+		t.Errorf("one query more: %v", err)
+	}
 }
 
 func TestValidate(t *testing.T) {

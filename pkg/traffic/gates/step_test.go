@@ -260,3 +260,14 @@ func TestDue(t *testing.T) {
 		})
 	}
 }
+
+// A run that one late answer holds would be held at each restart of Prometheus.
+func TestAPassCountsForThreeIntervalsAndTwoMinutesAtLeast(t *testing.T) {
+	for interval, want := range map[time.Duration]time.Duration{
+		10 * time.Second: 2 * time.Minute, 40 * time.Second: 2 * time.Minute, time.Minute: 3 * time.Minute, time.Hour: 3 * time.Hour,
+	} {
+		if got := gates.FreshFor(interval); got != want {
+			t.Errorf("asked every %s, a pass counts for %s, want %s", interval, got, want)
+		}
+	}
+}
