@@ -78,6 +78,7 @@ func TestStep(t *testing.T) {
 		"a webhook with an unknown result":    {[]gates.Answer{says(0, "Maybe", "hm")}, seen{gates.Wait, "", 0, "hm"}},
 		"a webhook without data":              {[]gates.Answer{says(0, gates.NoData, "hm")}, seen{gates.Wait, "", 0, "hm"}},
 		"a message of several lines":          {[]gates.Answer{says(0, gates.Wait, "a\nb\x1b[31m")}, seen{gates.Wait, "", 0, "a b [31m"}},
+		"a message that just fits":            {[]gates.Answer{says(0, gates.Wait, strings.Repeat("a", 256))}, seen{gates.Wait, "", 0, strings.Repeat("a", 256)}},
 		"a message that is too long":          {[]gates.Answer{says(0, gates.Wait, strings.Repeat("a", 300))}, seen{gates.Wait, "", 0, strings.Repeat("a", 253) + "…"}},
 	}
 	for name, tc := range tests {
