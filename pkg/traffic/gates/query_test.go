@@ -98,6 +98,8 @@ func TestValidate(t *testing.T) {
 		"a query with a minimum":      {edit: func(q *gates.Query) { q.Minimum, q.Maximum = "-3", "" }},
 		"two bounds that are equal":   {edit: func(q *gates.Query) { q.Minimum = "0.5" }},
 		"a query without a name":      {edit: func(q *gates.Query) { q.Name = "" }, fault: "queries[0].name"},
+		"a name of the most bytes":    {edit: func(q *gates.Query) { q.Name = strings.Repeat("a", 63) }},
+		"a name that is too long":     {edit: func(q *gates.Query) { q.Name = strings.Repeat("a", 64) }, fault: "queries[0].name: 64 bytes"},
 		"a query without a text":      {edit: func(q *gates.Query) { q.PromQL = "" }, fault: "queries[0].query"},
 		"a query that is too long":    {edit: func(q *gates.Query) { q.PromQL = strings.Repeat("a", 1025) }, fault: "queries[0].query"},
 		"an unknown placeholder":      {edit: func(q *gates.Query) { q.PromQL = "$(pod)" }, fault: "queries[0].query: unknown placeholder $(pod)"},

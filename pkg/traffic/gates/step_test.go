@@ -70,6 +70,8 @@ func TestStep(t *testing.T) {
 		"no data between two failures":                          {[]gates.Answer{number(0, 3), nothing(interval, "empty"), number(2*interval, 3)}, seen{gates.Fail, "3", 2, "is above the maximum 0.5; 2 of 2 in a row"}},
 		"no data":                                               {[]gates.Answer{nothing(0, "the result has 0 samples")}, seen{gates.NoData, "", 0, "the result has 0 samples"}},
 		"a value that is no number":                             {[]gates.Answer{number(0, math.NaN())}, seen{gates.NoData, "", 0, ""}},
+		"a negative infinite value":                             {[]gates.Answer{number(0, math.Inf(-1))}, seen{gates.NoData, "", 0, ""}},
+		"a number at the minimum":                               {[]gates.Answer{number(0, -1)}, seen{gates.Pass, "-1", 0, "is from -1 to 0.5"}},
 		"an infinite value":                                     {[]gates.Answer{number(0, math.Inf(1))}, seen{gates.NoData, "", 0, ""}},
 		"a failure of the measurement before":                   {[]gates.Answer{number(0, 3), at(number(interval, 3), restarted)}, seen{gates.Wait, "3", 1, "is above the maximum 0.5; 1 of 2 in a row"}},
 		"a number of the same second about another measurement": {[]gates.Answer{number(0, 3), at(number(0, 0.25), restarted)}, seen{gates.Pass, "0.25", 0, "is from -1 to 0.5"}},

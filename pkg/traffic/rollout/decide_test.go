@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/gates"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
@@ -61,6 +63,7 @@ func TestADecisionNotesSinceWhenACanaryIsShort(t *testing.T) {
 		change []func(*rollout.Facts)
 		want   time.Time
 	}{
+		"a part of an endpoint counts as one":      {[]func(*rollout.Facts){ready("canary", 1), ready("stable", 10_001), func(f *rollout.Facts) { f.Before.Run.Stages[0].Weight = 1 }}, noon},
 		"as many endpoints as the weight needs":    {[]func(*rollout.Facts){ready("canary", 1)}, time.Time{}},
 		"no endpoint":                              {[]func(*rollout.Facts){ready("canary", 0)}, noon},
 		"no endpoint, as before":                   {[]func(*rollout.Facts){ready("canary", 0), short(noon.Add(-time.Minute))}, noon.Add(-time.Minute)},
@@ -228,4 +231,55 @@ func TestWeight(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A label that a revision takes over from another one would keep the other one from ever being tried.
+func TestARevisionTakesNoLabelOfAnother(t *testing.T) {
+	f := underWay(func(f *rollout.Facts) {
+		f.Before = rollout.State{Active: "stable", Seen: map[string]rollout.Revision{"canary": {Hash: "c1"}}}
+		f.Standing.Weight = 0
+		arm := f.Arms["canary"]
+		arm.Revision.Label = "rs-2"
+		f.Arms["canary"] = arm
+	})
+	run := rollout.Decide(f).After.Run
+	if run == nil || run.To != (rollout.Revision{Hash: "c2", Label: "rs-2"}) {
+		t.Errorf("the run is %+v, want one of the revision c2", run)
+	}
+}
+
+// A run keeps the strategy that it began with, whatever becomes of the plan.
+func TestARunSharesNoStrategyWithItsPlan(t *testing.T) {
+	f := underWay(func(f *rollout.Facts) {
+		f.Before = rollout.State{Active: "stable", Seen: map[string]rollout.Revision{"canary": {Hash: "c1"}}}
+		f.Plan.Strategy.Queries = []gates.Query{{Name: "errors", PromQL: "up", Maximum: "1", FailureLimit: 1}}
+	})
+	run := rollout.Decide(f).After.Run
+	if run == nil {
+		t.Fatal("no run began")
+	}
+	f.Plan.Strategy.Stages[0].Weight, f.Plan.Strategy.Queries[0].Maximum = 99_00, "9"
+	if stage, query := run.Strategy.Stages[0], run.Strategy.Queries[0]; stage.Weight != 10_00 || query.Maximum != "1" {
+		t.Errorf("the run has the stage %+v and the query %+v of the plan", stage, query)
+	}
+}
+
+// The naive twin counts endpoints up until they can carry the part of the capacity.
+func TestACanaryNeedsItsPartOfTheCapacity(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		capacity := rapid.IntRange(1, 20_001).Draw(t, "capacity")
+		weight := traffic.Weight(rapid.IntRange(1, int(traffic.Total)-1).Draw(t, "weight"))
+		wants := 1
+		for wants*int(traffic.Total) < capacity*int(weight) {
+			wants++
+		}
+		for have, isShort := range map[int]bool{wants: false, wants - 1: true} {
+			f := underWay(ready("stable", capacity), ready("canary", have), func(f *rollout.Facts) {
+				f.Before.Run.Stages[0].Weight, f.Before.Run.Capacity = weight, capacity
+			})
+			if got := !rollout.Decide(f).After.Run.Stages[0].ShortSince.IsZero(); got != isShort {
+				t.Fatalf("%d of %d for %d basis points: short is %t, want %t", have, capacity, weight, got, isShort)
+			}
+		}
+	})
 }
