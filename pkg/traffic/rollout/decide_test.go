@@ -283,3 +283,34 @@ func TestACanaryNeedsItsPartOfTheCapacity(t *testing.T) {
 		}
 	})
 }
+
+// The first stage without requests has a canary in the size of the second stage; one alone has any size.
+func TestARunDeploysACanaryInTheSizeOfItsFirstRequests(t *testing.T) {
+	tests := map[string]struct {
+		weights []traffic.Weight
+		ready   int
+		want    rollout.RunState
+	}{
+		"the size of the first stage":             {[]traffic.Weight{20_00, traffic.Total}, 2, rollout.Running},
+		"fewer than the first stage needs":        {[]traffic.Weight{20_00, traffic.Total}, 1, rollout.Deploying},
+		"the size of the second stage":            {[]traffic.Weight{0, 50_00}, 5, rollout.Running},
+		"fewer than the second stage needs":       {[]traffic.Weight{0, 50_00}, 4, rollout.Deploying},
+		"one stage without requests, and one pod": {[]traffic.Weight{0}, 1, rollout.Running},
+		"one stage without requests, and no pod":  {[]traffic.Weight{0}, 0, rollout.Deploying},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := underWay(ready("canary", tc.ready), func(f *rollout.Facts) {
+				f.Before = rollout.State{Active: "stable", Seen: map[string]rollout.Revision{"canary": {Hash: "c1"}}}
+				f.Standing.Weight = 0
+				f.Plan.Strategy.Stages = nil
+				for _, weight := range tc.weights {
+					f.Plan.Strategy.Stages = append(f.Plan.Strategy.Stages, rollout.Stage{Weight: weight, Duration: time.Minute})
+				}
+			})
+			if run := rollout.Decide(f).After.Run; run == nil || run.State != tc.want {
+				t.Errorf("the run is %+v, want it %s", run, tc.want)
+			}
+		})
+	}
+}
