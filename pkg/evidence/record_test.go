@@ -162,6 +162,10 @@ func TestSeal_LargestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("the largest record has %d bytes, its envelope %d", len(s.Payload), len(s.Envelope))
+	// The reference page promises less than 16 KiB for a record.
+	if evidence.MaxPayload != 16<<10 || evidence.MaxEnvelope != 32<<10 {
+		t.Errorf("the bounds are %d and %d bytes, want 16 KiB and 32 KiB", evidence.MaxPayload, evidence.MaxEnvelope)
+	}
 	if len(s.Payload) > evidence.MaxPayload || len(s.Envelope) > evidence.MaxEnvelope {
 		t.Errorf("%d and %d bytes", len(s.Payload), len(s.Envelope))
 	}

@@ -3,6 +3,7 @@
 package gates_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +75,19 @@ func FuzzExpand(f *testing.F) {
 	})
 }
 
+func TestValidateBoundsTheNumberOfQueries(t *testing.T) {
+	var queries []gates.Query
+	for i := range gates.MaxQueries {
+		queries = append(queries, gates.Query{Name: fmt.Sprint("q", i), PromQL: "up", Maximum: "1", FailureLimit: 1})
+	}
+	if err := gates.Validate(queries); err != nil {
+		t.Errorf("%d queries: %v", len(queries), err)
+	}
+	if err := gates.Validate(append(queries, gates.Query{})); err == nil || !strings.HasPrefix(err.Error(), "queries: ") {
+		t.Errorf("one query more: %v", err)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	good := gates.Query{Name: "errors", PromQL: "up", Maximum: "0.5", FailureLimit: 3}
 	tests := map[string]struct {
@@ -84,6 +98,8 @@ func TestValidate(t *testing.T) {
 		"a query with a minimum":      {edit: func(q *gates.Query) { q.Minimum, q.Maximum = "-3", "" }},
 		"two bounds that are equal":   {edit: func(q *gates.Query) { q.Minimum = "0.5" }},
 		"a query without a name":      {edit: func(q *gates.Query) { q.Name = "" }, fault: "queries[0].name"},
+		"a name of the most bytes":    {edit: func(q *gates.Query) { q.Name = strings.Repeat("a", 63) }},
+		"a name that is too long":     {edit: func(q *gates.Query) { q.Name = strings.Repeat("a", 64) }, fault: "queries[0].name: 64 bytes"},
 		"a query without a text":      {edit: func(q *gates.Query) { q.PromQL = "" }, fault: "queries[0].query"},
 		"a query that is too long":    {edit: func(q *gates.Query) { q.PromQL = strings.Repeat("a", 1025) }, fault: "queries[0].query"},
 		"an unknown placeholder":      {edit: func(q *gates.Query) { q.PromQL = "$(pod)" }, fault: "queries[0].query: unknown placeholder $(pod)"},

@@ -60,25 +60,29 @@ func TestStep(t *testing.T) {
 		answers []gates.Answer
 		want    seen
 	}{
-		"a number within the bounds":          {[]gates.Answer{number(0, 0.25)}, seen{gates.Pass, "0.25", 0, "is from -1 to 0.5"}},
-		"a number at a bound":                 {[]gates.Answer{number(0, 0.5)}, seen{gates.Pass, "0.5", 0, "is from -1 to 0.5"}},
-		"a number above the maximum":          {[]gates.Answer{number(0, 0.75)}, seen{gates.Wait, "0.75", 1, "is above the maximum 0.5; 1 of 2 in a row"}},
-		"a number below the minimum":          {[]gates.Answer{number(0, -2)}, seen{gates.Wait, "-2", 1, "is below the minimum -1; 1 of 2 in a row"}},
-		"failures up to the limit":            {[]gates.Answer{number(0, 3), number(interval, 4)}, seen{gates.Fail, "4", 2, "is above the maximum 0.5; 2 of 2 in a row"}},
-		"a failure that is told twice":        {[]gates.Answer{number(0, 3), number(0, 3)}, seen{gates.Wait, "3", 1, "is above the maximum 0.5; 1 of 2 in a row"}},
-		"a good number between two failures":  {[]gates.Answer{number(0, 3), number(interval, 0), number(2*interval, 3)}, seen{gates.Wait, "3", 1, "is above the maximum 0.5; 1 of 2 in a row"}},
-		"no data between two failures":        {[]gates.Answer{number(0, 3), nothing(interval, "empty"), number(2*interval, 3)}, seen{gates.Fail, "3", 2, "is above the maximum 0.5; 2 of 2 in a row"}},
-		"no data":                             {[]gates.Answer{nothing(0, "the result has 0 samples")}, seen{gates.NoData, "", 0, "the result has 0 samples"}},
-		"a value that is no number":           {[]gates.Answer{number(0, math.NaN())}, seen{gates.NoData, "", 0, ""}},
-		"an infinite value":                   {[]gates.Answer{number(0, math.Inf(1))}, seen{gates.NoData, "", 0, ""}},
-		"a failure of the measurement before": {[]gates.Answer{number(0, 3), at(number(interval, 3), restarted)}, seen{gates.Wait, "3", 1, "is above the maximum 0.5; 1 of 2 in a row"}},
-		"a webhook that passes":               {[]gates.Answer{says(0, gates.Pass, "fine")}, seen{gates.Pass, "", 0, "fine"}},
-		"a webhook that fails":                {[]gates.Answer{says(0, gates.Fail, "broken")}, seen{gates.Fail, "", 0, "broken"}},
-		"a webhook that fails and recovers":   {[]gates.Answer{says(0, gates.Fail, "broken"), says(interval, gates.Pass, "")}, seen{gates.Pass, "", 0, ""}},
-		"a webhook with an unknown result":    {[]gates.Answer{says(0, "Maybe", "hm")}, seen{gates.Wait, "", 0, "hm"}},
-		"a webhook without data":              {[]gates.Answer{says(0, gates.NoData, "hm")}, seen{gates.Wait, "", 0, "hm"}},
-		"a message of several lines":          {[]gates.Answer{says(0, gates.Wait, "a\nb\x1b[31m")}, seen{gates.Wait, "", 0, "a b [31m"}},
-		"a message that is too long":          {[]gates.Answer{says(0, gates.Wait, strings.Repeat("a", 300))}, seen{gates.Wait, "", 0, strings.Repeat("a", 253) + "…"}},
+		"a number within the bounds":                            {[]gates.Answer{number(0, 0.25)}, seen{gates.Pass, "0.25", 0, "is from -1 to 0.5"}},
+		"a number at a bound":                                   {[]gates.Answer{number(0, 0.5)}, seen{gates.Pass, "0.5", 0, "is from -1 to 0.5"}},
+		"a number above the maximum":                            {[]gates.Answer{number(0, 0.75)}, seen{gates.Wait, "0.75", 1, "is above the maximum 0.5; 1 of 2 in a row"}},
+		"a number below the minimum":                            {[]gates.Answer{number(0, -2)}, seen{gates.Wait, "-2", 1, "is below the minimum -1; 1 of 2 in a row"}},
+		"failures up to the limit":                              {[]gates.Answer{number(0, 3), number(interval, 4)}, seen{gates.Fail, "4", 2, "is above the maximum 0.5; 2 of 2 in a row"}},
+		"a failure that is told twice":                          {[]gates.Answer{number(0, 3), number(0, 3)}, seen{gates.Wait, "3", 1, "is above the maximum 0.5; 1 of 2 in a row"}},
+		"a good number between two failures":                    {[]gates.Answer{number(0, 3), number(interval, 0), number(2*interval, 3)}, seen{gates.Wait, "3", 1, "is above the maximum 0.5; 1 of 2 in a row"}},
+		"no data between two failures":                          {[]gates.Answer{number(0, 3), nothing(interval, "empty"), number(2*interval, 3)}, seen{gates.Fail, "3", 2, "is above the maximum 0.5; 2 of 2 in a row"}},
+		"no data":                                               {[]gates.Answer{nothing(0, "the result has 0 samples")}, seen{gates.NoData, "", 0, "the result has 0 samples"}},
+		"a value that is no number":                             {[]gates.Answer{number(0, math.NaN())}, seen{gates.NoData, "", 0, ""}},
+		"a negative infinite value":                             {[]gates.Answer{number(0, math.Inf(-1))}, seen{gates.NoData, "", 0, ""}},
+		"a number at the minimum":                               {[]gates.Answer{number(0, -1)}, seen{gates.Pass, "-1", 0, "is from -1 to 0.5"}},
+		"an infinite value":                                     {[]gates.Answer{number(0, math.Inf(1))}, seen{gates.NoData, "", 0, ""}},
+		"a failure of the measurement before":                   {[]gates.Answer{number(0, 3), at(number(interval, 3), restarted)}, seen{gates.Wait, "3", 1, "is above the maximum 0.5; 1 of 2 in a row"}},
+		"a number of the same second about another measurement": {[]gates.Answer{number(0, 3), at(number(0, 0.25), restarted)}, seen{gates.Pass, "0.25", 0, "is from -1 to 0.5"}},
+		"a webhook that passes":                                 {[]gates.Answer{says(0, gates.Pass, "fine")}, seen{gates.Pass, "", 0, "fine"}},
+		"a webhook that fails":                                  {[]gates.Answer{says(0, gates.Fail, "broken")}, seen{gates.Fail, "", 0, "broken"}},
+		"a webhook that fails and recovers":                     {[]gates.Answer{says(0, gates.Fail, "broken"), says(interval, gates.Pass, "")}, seen{gates.Pass, "", 0, ""}},
+		"a webhook with an unknown result":                      {[]gates.Answer{says(0, "Maybe", "hm")}, seen{gates.Wait, "", 0, "hm"}},
+		"a webhook without data":                                {[]gates.Answer{says(0, gates.NoData, "hm")}, seen{gates.Wait, "", 0, "hm"}},
+		"a message of several lines":                            {[]gates.Answer{says(0, gates.Wait, "a\nb\x1b[31m")}, seen{gates.Wait, "", 0, "a b [31m"}},
+		"a message that just fits":                              {[]gates.Answer{says(0, gates.Wait, strings.Repeat("a", 256))}, seen{gates.Wait, "", 0, strings.Repeat("a", 256)}},
+		"a message that is too long":                            {[]gates.Answer{says(0, gates.Wait, strings.Repeat("a", 300))}, seen{gates.Wait, "", 0, strings.Repeat("a", 253) + "…"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -258,5 +262,16 @@ func TestDue(t *testing.T) {
 				t.Errorf("the questions (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A run that one late answer holds would be held at each restart of Prometheus.
+func TestAPassCountsForThreeIntervalsAndTwoMinutesAtLeast(t *testing.T) {
+	for interval, want := range map[time.Duration]time.Duration{
+		10 * time.Second: 2 * time.Minute, 40 * time.Second: 2 * time.Minute, time.Minute: 3 * time.Minute, time.Hour: 3 * time.Hour,
+	} {
+		if got := gates.FreshFor(interval); got != want {
+			t.Errorf("asked every %s, a pass counts for %s, want %s", interval, got, want)
+		}
 	}
 }

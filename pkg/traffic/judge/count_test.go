@@ -329,6 +329,18 @@ func TestTheOldestPartsThatAreGoneAreForgotten(t *testing.T) {
 	}
 }
 
+func TestTheFirstPartCanBeTheOldestThatIsGone(t *testing.T) {
+	s := New(DefaultR0, 0)
+	for i := range maxParts + 1 {
+		p := s.part(fmt.Sprintf("%02d", i))
+		p.at, p.gone = traffic.Position{Epoch: int64(i), Cell: 1}, true
+	}
+	s.forget()
+	if n := len(s.parts); n != maxParts || s.parts[0].name != "01" {
+		t.Errorf("%d parts are kept, the first one is %s, want %d from 01 on", n, s.parts[0].name, maxParts)
+	}
+}
+
 func TestBucketsOfLatencyHaveABound(t *testing.T) {
 	for n, want := range map[int]int{0: 0, 1: 1, maxBuckets: maxBuckets, maxBuckets + 1: 0} {
 		if got := len(addBuckets(nil, &traffic.Cell{Latency: make([]uint64, n)})); got != want {

@@ -57,8 +57,8 @@ func TestGatesAreAskedAheadOnceARunCanGoOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, q := range tc.state.Questions(webhooks, noon) {
-				if got = append(got, fmt.Sprint(q.Event, " ", q.Stage)); q.Point.Run != 3 {
-					t.Errorf("it is about run %d", q.Point.Run)
+				if got = append(got, fmt.Sprint(q.Event, " ", q.Stage)); q.Run != 3 {
+					t.Errorf("it is about run %d", q.Run)
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
