@@ -118,6 +118,9 @@ type Action struct {
 	// Body to send, of Try and Write; Create says that there is no target yet.
 	Body   *unstructured.Unstructured
 	Create bool
+	// Intended is when the intent of a creation was stored; now, for a dry run. The API server
+	// admits the creation for a bounded time after that.
+	Intended time.Time
 }
 
 // Final says whether a work in this phase has ended.

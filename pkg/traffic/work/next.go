@@ -4,6 +4,7 @@ package work
 
 import (
 	"errors"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -151,10 +152,12 @@ func send(f *Facts, body *unstructured.Unstructured) Action {
 	create := target(f) == nil
 	version := body.GetResourceVersion()
 	if intent := f.Work.Status.Intent; intent != nil && intent.UID == string(body.GetUID()) && intent.ResourceVersion == version && intent.TemplateHash == hash {
-		return write(f, body, create)
+		if !create || f.Now.Before(intent.StorageTime.Add(CreationWindow)) {
+			return write(f, body, create)
+		}
 	}
 	if f.Tried == nil || f.Tried.ResourceVersion != version {
-		return Action{Kind: Try, Body: body, Create: create}
+		return Action{Kind: Try, Body: body, Create: create, Intended: f.Now}
 	}
 	switch f.Tried.Result {
 	case Stored:
@@ -173,10 +176,28 @@ func send(f *Facts, body *unstructured.Unstructured) Action {
 	return Action{Kind: Intend, Status: status}
 }
 
+// outlived is how long after its intent a creation can still be stored, which an executor sent that
+// has died since. The API server admits no creation after that.
+const outlived = time.Minute
+
+// underWay says that a creation may be stored although this process sent none, or got no answer. A
+// work that is refused then would have made its target all the same.
+func underWay(f *Facts) bool {
+	intent := f.Work.Status.Intent
+	if intent == nil || intent.UID != "" || target(f) != nil || !f.Now.Before(intent.StorageTime.Add(outlived)) {
+		return false
+	}
+	return f.Wrote == nil || f.Wrote.Result == Lost
+}
+
+// CreationWindow is how long after its intent a creation is sent. A creation is bound to no version,
+// so the intent is stored anew after that.
+const CreationWindow = 20 * time.Second
+
 // write sends the body of the intent, unless an answer of this process says what came of it.
 func write(f *Facts, body *unstructured.Unstructured, create bool) Action {
 	if f.Wrote == nil || f.Wrote.ResourceVersion != body.GetResourceVersion() {
-		return Action{Kind: Write, Body: body, Create: create}
+		return Action{Kind: Write, Body: body, Create: create, Intended: f.Work.Status.Intent.StorageTime.Time}
 	}
 	switch f.Wrote.Result {
 	case Refused:
@@ -190,7 +211,7 @@ func write(f *Facts, body *unstructured.Unstructured, create bool) Action {
 }
 
 func refuse(f *Facts, o *objection) Action {
-	if !o.waits {
+	if !o.waits && !underWay(f) {
 		return end(f, v1alpha1.WorkRefused, o)
 	}
 	phase := v1alpha1.WorkPending

@@ -5,6 +5,7 @@ package work_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -193,6 +194,37 @@ func TestNext_RefusesAHaltBetweenIntentAndWrite(t *testing.T) {
 	w.facts.Halted = "bob has halted it"
 	w.carry(t)
 	if got := w.work.Status; got.Phase != v1alpha1.WorkRefused || got.Reason != v1alpha1.WorkHalted || w.writes != 0 {
+		t.Errorf("got %+v after %d writes", got, w.writes)
+	}
+}
+
+// TestNext_WaitsForACreationThatMayBeUnderWay: the executor before may have sent a creation, which
+// the API server admits for less than a minute.
+func TestNext_WaitsForACreationThatMayBeUnderWay(t *testing.T) {
+	w := newWorld(t, v1alpha1.WorkCreateClone, 2)
+	w.cut = 1
+	w.carry(t)
+	w.facts.Halted, w.facts.Now = "bob has halted it", now.Add(59*time.Second)
+	if last, _ := w.carry(t); last.Kind != work.Wait || w.work.Status.Phase != v1alpha1.WorkRunning || w.work.Status.Reason != v1alpha1.WorkHalted {
+		t.Fatalf("got %+v", last)
+	}
+	w.facts.Now = now.Add(time.Minute)
+	if last, _ := w.carry(t); last.Kind != work.End || w.work.Status.Phase != v1alpha1.WorkRefused {
+		t.Fatalf("got %+v", last)
+	}
+}
+
+// TestNext_IntendsALateCreationAnew: the API server would not admit a creation by an old intent.
+func TestNext_IntendsALateCreationAnew(t *testing.T) {
+	w := newWorld(t, v1alpha1.WorkCreateClone, 2)
+	w.cut = 1
+	w.carry(t)
+	w.facts.Now = now.Add(work.CreationWindow)
+	if got := work.Next(w.read()); got.Kind != work.Try || !got.Intended.Equal(w.facts.Now) {
+		t.Fatalf("got %+v", got)
+	}
+	w.carry(t)
+	if got := w.work.Status; got.Phase != v1alpha1.WorkSucceeded || !got.Intent.StorageTime.Time.Equal(w.facts.Now) || w.writes != 1 {
 		t.Errorf("got %+v after %d writes", got, w.writes)
 	}
 }
