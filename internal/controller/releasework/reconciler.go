@@ -72,45 +72,60 @@ func unfinished() predicate.Predicate {
 	})
 }
 
+// answers are those that the API server gave to this run.
+type answers struct{ tried, wrote *work.Answer }
+
 // Reconcile carries one work as far as it goes now.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	var tried, wrote *work.Answer
+	var known answers
 	for range maxActions {
 		facts, err := r.read(ctx, request.NamespacedName)
 		if err != nil || facts == nil {
 			return reconcile.Result{}, err
 		}
-		facts.Tried, facts.Wrote = tried, wrote
+		facts.Tried, facts.Wrote = known.tried, known.wrote
 		action := work.Next(facts)
 		switch action.Kind {
 		case work.Done:
 			return reconcile.Result{}, nil
 		case work.Wait:
-			if err := r.store(ctx, facts.Work, &action.Status); err != nil {
-				return reconcile.Result{}, err
-			}
-			return reconcile.Result{RequeueAfter: after(action.Status.Reason)}, nil
+			return r.wait(ctx, facts, &action.Status)
 		case work.End:
 			return reconcile.Result{}, r.end(ctx, facts, &action.Status)
-		case work.Intend:
-			if err := r.store(ctx, facts.Work, &action.Status); err != nil {
-				return reconcile.Result{}, err
-			}
-		case work.Try:
-			tried = r.send(ctx, action, true)
-		case work.Write:
-			wrote = r.send(ctx, action, false)
-		case work.Fence:
-			if fence := r.send(ctx, action, false); fence.Result == work.Refused || fence.Result == work.Lost {
-				return reconcile.Result{}, fmt.Errorf("fencing Deployment %s/%s: %w: %s", request.Namespace, action.Body.GetName(), errUnfenced, fence.Message)
-			}
-		case work.Look:
+		case work.Try, work.Intend, work.Write, work.Fence, work.Look:
+			err = r.act(ctx, facts, &action, &known)
 		}
-		if ctx.Err() != nil { // the lease may be lost: nothing more is sent
-			return reconcile.Result{}, ctx.Err()
+		if err != nil || ctx.Err() != nil { // without the lease, nothing more is sent
+			return reconcile.Result{}, errors.Join(err, ctx.Err())
 		}
 	}
 	return reconcile.Result{RequeueAfter: soon}, nil
+}
+
+// act carries an action out that another one follows.
+func (r *Reconciler) act(ctx context.Context, facts *work.Facts, action *work.Action, known *answers) error {
+	switch action.Kind {
+	case work.Try:
+		known.tried = r.send(ctx, action, true)
+	case work.Intend:
+		return r.store(ctx, facts.Work, &action.Status)
+	case work.Write:
+		known.wrote = r.send(ctx, action, false)
+	case work.Fence:
+		if fence := r.send(ctx, action, false); fence.Result == work.Refused || fence.Result == work.Lost {
+			return fmt.Errorf("fencing Deployment %s/%s: %w: %s", facts.Work.Namespace, action.Body.GetName(), errUnfenced, fence.Message)
+		}
+	case work.Look, work.Wait, work.End, work.Done:
+	}
+	return nil
+}
+
+// wait stores what a work waits for, and says when it is looked at again.
+func (r *Reconciler) wait(ctx context.Context, facts *work.Facts, status *v1alpha1.ReleaseWorkStatus) (reconcile.Result, error) {
+	if err := r.store(ctx, facts.Work, status); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: after(status.Reason)}, nil
 }
 
 // errUnfenced says that the target has the version of the intent still, so the work cannot end.

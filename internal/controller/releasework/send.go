@@ -16,7 +16,7 @@ import (
 )
 
 // send sends a body, which is bound to the uid and resourceVersion in it.
-func (r *Reconciler) send(ctx context.Context, action work.Action, dryRun bool) *work.Answer {
+func (r *Reconciler) send(ctx context.Context, action *work.Action, dryRun bool) *work.Answer {
 	answer := &work.Answer{ResourceVersion: action.Body.GetResourceVersion()}
 	if action.Create {
 		bound(action.Body, action.Intended)
