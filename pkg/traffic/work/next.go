@@ -4,6 +4,7 @@ package work
 
 import (
 	"errors"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -131,12 +132,27 @@ func unless(f *Facts, wanted, live *unstructured.Unstructured) (*unstructured.Un
 	return marked(f, wanted), nil
 }
 
-// marked returns an object with the label of the work.
-func marked(f *Facts, object *unstructured.Unstructured) *unstructured.Unstructured {
+// marks are the labels of earlier writes by the executor. The audit log of the API server and the
+// records of plans are joined by those of plans, and a write of a work is no write of a plan.
+var marks = []string{
+	"plumbline.dev/plan", "plumbline.dev/step", "plumbline.dev/fence", v1alpha1.LabelReleaseWork, v1alpha1.LabelReleaseWorkFence,
+}
+
+// ownLabels returns the labels of an object without the marks of earlier writes by the executor.
+func ownLabels(object *unstructured.Unstructured) map[string]string {
 	labels := object.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
 	}
+	for _, mark := range marks {
+		delete(labels, mark)
+	}
+	return labels
+}
+
+// marked returns an object with the label of the work.
+func marked(f *Facts, object *unstructured.Unstructured) *unstructured.Unstructured {
+	labels := ownLabels(object)
 	labels[v1alpha1.LabelReleaseWork] = string(f.Work.UID)
 	object.SetLabels(labels)
 	return object
@@ -151,10 +167,12 @@ func send(f *Facts, body *unstructured.Unstructured) Action {
 	create := target(f) == nil
 	version := body.GetResourceVersion()
 	if intent := f.Work.Status.Intent; intent != nil && intent.UID == string(body.GetUID()) && intent.ResourceVersion == version && intent.TemplateHash == hash {
-		return write(f, body, create)
+		if !create || f.Now.Before(intent.StorageTime.Add(CreationWindow)) {
+			return write(f, body, create)
+		}
 	}
 	if f.Tried == nil || f.Tried.ResourceVersion != version {
-		return Action{Kind: Try, Body: body, Create: create}
+		return Action{Kind: Try, Body: body, Create: create, Intended: f.Now}
 	}
 	switch f.Tried.Result {
 	case Stored:
@@ -173,10 +191,49 @@ func send(f *Facts, body *unstructured.Unstructured) Action {
 	return Action{Kind: Intend, Status: status}
 }
 
+// unfenced says that the write of an intent may be stored although this process sent none, or got
+// no answer: the target has the version of the intent.
+func unfenced(f *Facts) bool {
+	intent, t := f.Work.Status.Intent, target(f)
+	if intent == nil || t == nil || intent.ResourceVersion == "" {
+		return false
+	}
+	same := string(t.GetUID()) == intent.UID && t.GetResourceVersion() == intent.ResourceVersion
+	answered := f.Wrote != nil && f.Wrote.ResourceVersion == intent.ResourceVersion && f.Wrote.Result != Lost
+	return same && !answered
+}
+
+// fenced returns the target with another label, and nothing else changed.
+func fenced(f *Facts) *unstructured.Unstructured {
+	out := target(f).DeepCopy()
+	labels := ownLabels(out)
+	labels[v1alpha1.LabelReleaseWorkFence] = string(f.Work.UID)
+	out.SetLabels(labels)
+	return out
+}
+
+// outlived is how long after its intent a creation can still be stored, which an executor sent that
+// has died since. The API server admits no creation after that.
+const outlived = time.Minute
+
+// underWay says that a creation may be stored although this process sent none, or got no answer. A
+// work that is refused then would have made its target all the same.
+func underWay(f *Facts) bool {
+	intent := f.Work.Status.Intent
+	if intent == nil || intent.UID != "" || target(f) != nil || !f.Now.Before(intent.StorageTime.Add(outlived)) {
+		return false
+	}
+	return f.Wrote == nil || f.Wrote.Result == Lost
+}
+
+// CreationWindow is how long after its intent a creation is sent. A creation is bound to no version,
+// so the intent is stored anew after that.
+const CreationWindow = 20 * time.Second
+
 // write sends the body of the intent, unless an answer of this process says what came of it.
 func write(f *Facts, body *unstructured.Unstructured, create bool) Action {
 	if f.Wrote == nil || f.Wrote.ResourceVersion != body.GetResourceVersion() {
-		return Action{Kind: Write, Body: body, Create: create}
+		return Action{Kind: Write, Body: body, Create: create, Intended: f.Work.Status.Intent.StorageTime.Time}
 	}
 	switch f.Wrote.Result {
 	case Refused:
@@ -190,7 +247,10 @@ func write(f *Facts, body *unstructured.Unstructured, create bool) Action {
 }
 
 func refuse(f *Facts, o *objection) Action {
-	if !o.waits {
+	if !o.waits && unfenced(f) {
+		return Action{Kind: Fence, Body: fenced(f)}
+	}
+	if !o.waits && !underWay(f) {
 		return end(f, v1alpha1.WorkRefused, o)
 	}
 	phase := v1alpha1.WorkPending

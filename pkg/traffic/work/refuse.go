@@ -27,11 +27,11 @@ func objectTo(f *Facts) *objection {
 	if f.Unread != "" {
 		return &objection{v1alpha1.WorkUnreadable, f.Unread, true}
 	}
-	checks := []func(*Facts) *objection{objectToRelease}
+	checks := []func(*Facts) *objection{objectToRelease, objectToExecutor}
 	if !ScalesToZero(&f.Work.Spec) {
 		checks = append(checks, objectToForward, objectToBaseline)
 	}
-	checks = append(checks, objectToTarget, objectToOrder, objectToRights)
+	checks = append(checks, objectToTarget, objectToOrder, objectToRequester)
 	for _, check := range checks {
 		if o := check(f); o != nil {
 			return o
@@ -123,23 +123,30 @@ func objectToOrder(f *Facts) *objection {
 	return &objection{v1alpha1.WorkQueued, "the ReleaseWork " + f.Earlier + " has not ended", true}
 }
 
-// objectToRights asks whether requester and executor may write. A missing right of the executor is
-// the installation's to give, so the work waits for it.
-func objectToRights(f *Facts) *objection {
-	if !ScalesToZero(&f.Work.Spec) {
-		switch f.Requester.Right {
-		case RightMissing:
-			return object(v1alpha1.WorkNotAllowed, "%s", f.Requester.Denied)
-		case RightUnknown:
-			return &objection{v1alpha1.WorkUnreadable, "it is not known whether the requester may write", true}
-		case RightGiven:
-		}
-	}
+// objectToExecutor asks whether the executor may write. The right is the installation's to give, so
+// the work waits for it. Without the right the executor reads no target.
+func objectToExecutor(f *Facts) *objection {
 	switch f.Executor.Right {
 	case RightMissing:
 		return &objection{v1alpha1.WorkNotAllowed, f.Executor.Denied, true}
 	case RightUnknown:
 		return &objection{v1alpha1.WorkUnreadable, "it is not known whether the executor may write", true}
+	case RightGiven:
+	}
+	return nil
+}
+
+// objectToRequester asks whether the author of the release may write. A Scale to 0 needs no right of
+// the author, so a clone does not outlive the rights of a user who is gone.
+func objectToRequester(f *Facts) *objection {
+	if ScalesToZero(&f.Work.Spec) {
+		return nil
+	}
+	switch f.Requester.Right {
+	case RightMissing:
+		return object(v1alpha1.WorkNotAllowed, "%s", f.Requester.Denied)
+	case RightUnknown:
+		return &objection{v1alpha1.WorkUnreadable, "it is not known whether the requester may write", true}
 	case RightGiven:
 	}
 	return nil
