@@ -12,6 +12,7 @@
 //     one, the effects in an order that survives a crash anywhere;
 //   - policy makes plans, and reports why it makes none;
 //   - plan carries out plans;
+//   - releasework carries out what releases need written to workloads;
 //   - abrelease decides splits, and keeps the status of releases.
 //
 // A package below this one imports no other, and only the wiring of a process imports

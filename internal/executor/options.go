@@ -34,6 +34,8 @@ type Options struct {
 	EvidenceOldKeysFile string
 	// ServeEvidence lets the records be read at the health address.
 	ServeEvidence bool
+	// ReleaseWorks has the executor carry out what releases need written to workloads.
+	ReleaseWorks bool
 	// MaxConcurrent, MaxPerHour and MaxPerDay bound the whole cluster; -1 is no cap.
 	MaxConcurrent, MaxPerHour, MaxPerDay int
 }
@@ -44,6 +46,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.EvidenceKeyFile, "evidence-key-file", "", "role execute: file with the Ed25519 key that signs records, PKCS#8 as PEM")
 	fs.StringVar(&o.EvidenceOldKeysFile, "evidence-old-keys-file", "", "role execute: file with the keys of before, as PEM: the public half of each, or the private half, which then signs who succeeds it")
 	fs.BoolVar(&o.ServeEvidence, "serve-evidence", false, "role execute: let the signed records be read under /evidence/ of the health address")
+	fs.BoolVar(&o.ReleaseWorks, "release-works", false, "role execute: carry out the ReleaseWorks of rollouts; it needs rights to read ABReleases and Services")
 	fs.IntVar(&o.MaxConcurrent, "max-concurrent", 10, "role execute: remediations at once in the whole cluster; -1: no cap")
 	fs.IntVar(&o.MaxPerHour, "max-per-hour", 100, "role execute: remediations in any hour in the whole cluster; -1: no cap")
 	fs.IntVar(&o.MaxPerDay, "max-per-day", 500, "role execute: remediations in any 24 hours in the whole cluster; -1: no cap")

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/plan"
+	"github.com/plumbline-dev/plumbline/internal/controller/releasework"
 	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/internal/figures"
 	"github.com/plumbline-dev/plumbline/internal/notifier"
@@ -64,6 +65,8 @@ type Setup struct {
 	ProbeInterval time.Duration
 	// PublicKeys as PEM are published in the ConfigMap plumbline-evidence.
 	PublicKeys []byte
+	// ReleaseWorks has ReleaseWorks carried out beside plans.
+	ReleaseWorks bool
 	// Mirror is nil without Redis.
 	Mirror *redisguard.Mirror
 	// Notifications say how people are told; policies say who, and of what.
@@ -192,8 +195,24 @@ func register(mgr manager.Manager, executor *exec.Executor, metrics *plan.Metric
 		mgr.Add(&prober{ready: executor.Evidence.Ready, clock: setup.Clock, log: setup.Log}),
 		mgr.Add(&sweeper{executor: executor, clock: setup.Clock, log: setup.Log}),
 		keepKeys(mgr, executor, setup),
+		carryWorks(mgr, executor, setup),
 		mgr.Add(elected.Synced(mgr.GetCache(), setup.Ready)),
 	)
+}
+
+// carryWorks has ReleaseWorks carried out where the installation has rollouts.
+func carryWorks(mgr manager.Manager, executor *exec.Executor, setup Setup) error {
+	if !setup.ReleaseWorks {
+		return nil
+	}
+	works := &releasework.Reconciler{
+		Live: executor.Client, Targets: executor.Targets, Recorder: mgr.GetEventRecorder(lease), Time: executor.Time,
+		Namespace: setup.Namespace, Log: setup.Log.WithName("release"),
+	}
+	if err := works.Register(mgr); err != nil {
+		return fmt.Errorf("having ReleaseWorks carried out: %w", err)
+	}
+	return nil
 }
 
 // watchTargets makes the watches of targets that plans wait for.

@@ -45,6 +45,22 @@ func TestWhoMayDoWhatWhenReleasesAreRolledOut(t *testing.T) {
 	}
 }
 
+// What is added when the executor carries out what rollouts ask of it: no right to write a workload
+// that plumbline-executor-targets does not give, and none to delete.
+func TestWhoMayDoWhatWhenTheExecutorCarriesOutReleaseWorks(t *testing.T) {
+	args := []string{"--set", "mesh.enabled=true", "--set", "executor.enabled=true"}
+	without := rights(t, template(t, args...))
+	rolledOut := rights(t, template(t, "--set", "mesh.enabled=true", "--set", "delivery.enabled=true"))
+	with := rights(t, template(t, append(args, "--set", "delivery.enabled=true")...))
+	added := slices.DeleteFunc(slices.Clone(with), func(line string) bool {
+		return slices.Contains(without, line) || slices.Contains(rolledOut, line)
+	})
+	golden.Check(t, filepath.Join("testdata", "rights-works.txt"), strings.Join(added, "\n")+"\n")
+	if removed := slices.DeleteFunc(without, func(line string) bool { return slices.Contains(with, line) }); len(removed) > 0 {
+		t.Errorf("rollouts take rights from others: %q", removed)
+	}
+}
+
 func TestRolloutsNeedTheMesh(t *testing.T) {
 	if err := renderNow(t, true, "--set", "delivery.enabled=true").err; err == nil || !strings.Contains(err.Error(), "mesh.enabled") {
 		t.Errorf("the error is %v", err)

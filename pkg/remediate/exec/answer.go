@@ -12,10 +12,10 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 )
 
-// resultOf says what an error of a write means. Only what the API server itself
+// ResultOf says what an error of a write means. Only what the API server itself
 // refuses with a code below 500 is certainly not stored; whatever else happened,
 // the target will tell.
-func resultOf(err error) protocol.WriteResult {
+func ResultOf(err error) protocol.WriteResult {
 	if err == nil {
 		return protocol.Stored
 	}

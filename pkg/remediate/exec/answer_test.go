@@ -48,7 +48,7 @@ func TestWhatAnErrorSaysAboutAWrite(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := resultOf(test.err); got != test.want {
+			if got := ResultOf(test.err); got != test.want {
 				t.Errorf("%v means %s, want %s", test.err, got, test.want)
 			}
 		})

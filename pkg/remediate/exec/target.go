@@ -76,7 +76,7 @@ func (r *run) read(ctx context.Context, step int32) protocol.Target {
 	m := r.material(step)
 	m.raw, m.metadata, m.request = nil, metav1.ObjectMeta{}, nil
 	raw, err := r.Targets.Get(ctx, r.ref(step))
-	gone := resultOf(err) == protocol.Gone
+	gone := ResultOf(err) == protocol.Gone
 	if err != nil && !gone {
 		return protocol.Target{Read: protocol.Unknown}
 	}
@@ -312,7 +312,7 @@ func (r *run) send(ctx context.Context, step int32, dryRun bool) protocol.Write 
 func (r *run) answer(step int32, request func() ([]byte, error)) protocol.Write {
 	raw, err := request()
 	if err != nil {
-		return protocol.Write{Result: resultOf(err), Message: err.Error()}
+		return protocol.Write{Result: ResultOf(err), Message: err.Error()}
 	}
 	m := r.material(step)
 	metadata, err := metadataOf(raw)

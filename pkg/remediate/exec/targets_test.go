@@ -116,7 +116,7 @@ func TestARequestThatFailsIsNotSentAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := &recorder{code: test.code, body: test.body}
 			raw, err := newRESTTargets(t, server).Put(t.Context(), web, []byte(exact), false)
-			if got := resultOf(err); err == nil || got != test.want || raw != nil {
+			if got := ResultOf(err); err == nil || got != test.want || raw != nil {
 				t.Errorf("got %s, %v, %s", got, err, raw)
 			}
 			if len(server.asked) != 1 {

@@ -19,7 +19,7 @@ const maxName = 63
 // BodyOf returns the body of the Deployment that is the clone of a variation, with a number of
 // replicas. It is the baseline's body with other images, variables and labels, and without what
 // belongs to the baseline alone. service is the selector of the release's Service; nil if the
-// Service selects nothing. An error is a [Refusal].
+// Service selects nothing. An error is a [RefusedError].
 func BodyOf(release *v1alpha1.ABRelease, variation v1alpha1.VariationName, baseline *unstructured.Unstructured, service map[string]string, replicas int32) (*unstructured.Unstructured, error) {
 	changed, err := Change(release, variation, baseline)
 	if err != nil {

@@ -175,8 +175,8 @@ func TestBodyOf_Refusals(t *testing.T) {
 				svc = nil
 			}
 			got, err := clone.BodyOf(release, "canary", a, svc, 1)
-			var refusal *clone.Refusal
-			if !errors.As(err, &refusal) || got != nil {
+			refusal, refused := errors.AsType[*clone.RefusedError](err)
+			if !refused || got != nil {
 				t.Fatalf("got %v, %v, want a refusal", got, err)
 			}
 			if refusal.Field != tc.field || !strings.Contains(refusal.Message, tc.contains) {

@@ -15,7 +15,7 @@ import (
 var groups = []string{"containers", "initContainers"}
 
 // Change returns the baseline with the images and variables that the clone of a variation has. The
-// baseline itself is not changed. An error is a [Refusal].
+// baseline itself is not changed. An error is a [RefusedError].
 func Change(release *v1alpha1.ABRelease, variation v1alpha1.VariationName, baseline *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	v, err := cloneOf(release, variation)
 	if err != nil {

@@ -11,6 +11,6 @@
 // twice is as one that was changed once. Objects are unstructured, so that a field which this
 // version does not know is kept.
 //
-// A release from which no body can be computed gives a [Refusal], which names the field and the
+// A release from which no body can be computed gives a [RefusedError], which names the field and the
 // remedy.
 package clone

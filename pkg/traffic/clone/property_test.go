@@ -130,8 +130,7 @@ func TestBodyOf_SelectsItsOwnPodsAlone(t *testing.T) {
 		for key, value := range release.Spec.Variations[1].Clone.PodLabels {
 			changed = changed || of[key] != "" && of[key] != string(value)
 		}
-		var refusal *clone.Refusal
-		if errors.As(err, &refusal) {
+		if _, refused := errors.AsType[*clone.RefusedError](err); refused {
 			if changed {
 				t.Fatalf("a label of the selector differs, and the clone is refused: %v", err)
 			}

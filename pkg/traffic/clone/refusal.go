@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Refusal says that a release gives no body that can be written.
-type Refusal struct {
+// RefusedError says that a release gives no body that can be written.
+type RefusedError struct {
 	// Field of the release that is to change, such as "spec.variations[canary].clone.image".
 	Field string
 	// Message tells the cause and the remedy.
@@ -16,10 +16,10 @@ type Refusal struct {
 }
 
 // Error returns the field and the message.
-func (r *Refusal) Error() string { return r.Field + ": " + r.Message }
+func (r *RefusedError) Error() string { return r.Field + ": " + r.Message }
 
 func refuse(field, format string, args ...any) error {
-	return &Refusal{Field: field, Message: fmt.Sprintf(format, args...)}
+	return &RefusedError{Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
 // fieldOf returns the path of a field of a variation.

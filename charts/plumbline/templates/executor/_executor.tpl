@@ -33,6 +33,9 @@ strategy:
 {{- if .Values.executor.evidence.oldKeysSecret }}
 - --evidence-old-keys-file=/var/run/secrets/plumbline-evidence-old/keys.pem
 {{- end }}
+{{- if and .Values.mesh.enabled .Values.delivery.enabled }}
+- --release-works=true
+{{- end }}
 {{- range $flag, $cap := dict "max-concurrent" "maxConcurrent" "max-per-hour" "maxPerHour" "max-per-day" "maxPerDay" }}
 - --{{ $flag }}={{ include "plumbline.cap" (get $.Values.executor.caps $cap) }}
 {{- end }}

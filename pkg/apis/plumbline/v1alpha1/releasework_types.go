@@ -43,7 +43,7 @@ const (
 )
 
 // ReleaseWorkReason says why a work waits, or ended as it did.
-// +kubebuilder:validation:Enum=ReleaseGone;ReleaseReplaced;ReleaseDeleted;RunOver;InvalidSpec;BaselineGone;BaselineChanged;CloneGone;NotOwned;GitOpsOwned;NotAllowed;Halted;Claimed;WouldNotConverge;WriteRefused;TargetMoved;Terminating;Unreadable
+// +kubebuilder:validation:Enum=ReleaseGone;ReleaseReplaced;ReleaseDeleted;RunOver;InvalidSpec;BaselineGone;BaselineChanged;CloneGone;NotOwned;GitOpsOwned;NotAllowed;Halted;Queued;WouldNotConverge;WriteRefused;TargetMoved;Terminating;Unreadable
 // +kubebuilder:validation:MaxLength=32
 type ReleaseWorkReason string
 
@@ -73,8 +73,8 @@ const (
 	WorkNotAllowed ReleaseWorkReason = "NotAllowed"
 	// WorkHalted: a RemediationLedger of the namespace is halted.
 	WorkHalted ReleaseWorkReason = "Halted"
-	// WorkClaimed: a plan holds the target.
-	WorkClaimed ReleaseWorkReason = "Claimed"
+	// WorkQueued: an earlier work of the release has not ended.
+	WorkQueued ReleaseWorkReason = "Queued"
 	// WorkWouldNotConverge: a dry run of the write leads elsewhere.
 	WorkWouldNotConverge ReleaseWorkReason = "WouldNotConverge"
 	// WorkWriteRefused: the API server refused the write for good.

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package releasework
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/work"
+)
+
+const (
+	// maxActions bounds one run, so that a mistake cannot become a storm of requests.
+	maxActions = 20
+	// soon is when a work is looked at again that waits for an answer or for another work, and
+	// later when it waits for a right that a person has to give.
+	soon  = 2 * time.Second
+	later = 30 * time.Second
+	// maxNote is the API server's limit of an Event's note, in bytes.
+	maxNote = 1024
+)
+
+// Reconciler carries ReleaseWorks out. All fields are needed.
+type Reconciler struct {
+	// Live must read live: no cache.
+	Live client.Client
+	// Targets sends and reads Deployments, byte for byte.
+	Targets exec.Targets
+	// Recorder writes Kubernetes Events.
+	Recorder events.EventRecorder
+	// Time is the API server's time.
+	Time exec.Time
+	// Namespace is Plumbline's own, where the ledgers are.
+	Namespace string
+	Log       logr.Logger
+}
+
+// Register adds the controller to a manager, with one worker.
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
+	err := ctrl.NewControllerManagedBy(mgr).Named("releasework").
+		For(&v1alpha1.ReleaseWork{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).Complete(r)
+	if err != nil {
+		return fmt.Errorf("registering the controller of ReleaseWorks: %w", err)
+	}
+	return nil
+}
+
+// Reconcile carries one work as far as it goes now.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	var tried, wrote *work.Answer
+	for range maxActions {
+		facts, err := r.read(ctx, request.NamespacedName)
+		if err != nil || facts == nil {
+			return reconcile.Result{}, err
+		}
+		facts.Tried, facts.Wrote = tried, wrote
+		action := work.Next(facts)
+		switch action.Kind {
+		case work.Done:
+			return reconcile.Result{}, nil
+		case work.Wait:
+			return reconcile.Result{RequeueAfter: after(action.Status.Reason)}, r.store(ctx, facts.Work, &action.Status)
+		case work.End:
+			return reconcile.Result{}, r.end(ctx, facts, &action.Status)
+		case work.Intend:
+			if err := r.store(ctx, facts.Work, &action.Status); err != nil {
+				return reconcile.Result{}, err
+			}
+		case work.Try:
+			tried = r.send(ctx, action, true)
+		case work.Write:
+			wrote = r.send(ctx, action, false)
+		case work.Look:
+		}
+		if ctx.Err() != nil { // the lease may be lost: nothing more is sent
+			return reconcile.Result{}, ctx.Err()
+		}
+	}
+	return reconcile.Result{RequeueAfter: soon}, nil
+}
+
+// after says when a work that waits is looked at again.
+func after(reason v1alpha1.ReleaseWorkReason) time.Duration {
+	if reason == v1alpha1.WorkNotAllowed {
+		return later
+	}
+	return soon
+}
+
+// store stores a status that differs. The update is bound to uid and resourceVersion, so a conflict
+// is an error, after which all is read anew.
+func (r *Reconciler) store(ctx context.Context, w *v1alpha1.ReleaseWork, status *v1alpha1.ReleaseWorkStatus) error {
+	if equality.Semantic.DeepEqual(w.Status, *status) {
+		return nil
+	}
+	next := w.DeepCopy()
+	next.Status = *status
+	if err := r.Live.Status().Update(ctx, next, client.FieldOwner(exec.FieldManager)); err != nil {
+		return fmt.Errorf("storing the status of ReleaseWork %s/%s: %w", w.Namespace, w.Name, err)
+	}
+	return nil
+}
+
+// end stores the end of a work, and tells it once it is stored.
+func (r *Reconciler) end(ctx context.Context, facts *work.Facts, status *v1alpha1.ReleaseWorkStatus) error {
+	w := facts.Work
+	if err := r.store(ctx, w, status); err != nil {
+		return err
+	}
+	kind := corev1.EventTypeNormal
+	if status.Phase != v1alpha1.WorkSucceeded {
+		kind = corev1.EventTypeWarning
+	}
+	note := fmt.Sprintf("%s of run %d: %s", w.Spec.Verb, w.Spec.Run, status.Phase)
+	if status.Message != "" {
+		note += ": " + status.Message
+	}
+	var related client.Object
+	if facts.Release != nil {
+		related = facts.Release
+	}
+	r.tell(w, related, kind, "Work"+string(status.Phase), note)
+	r.Log.Info("release.work."+phaseWords[status.Phase], r.wordsOf(facts, status)...)
+	return nil
+}
+
+func (r *Reconciler) tell(w *v1alpha1.ReleaseWork, related client.Object, kind, reason, note string) {
+	note = diff.TruncateText(note, maxNote)
+	if related == nil {
+		r.Recorder.Eventf(w, nil, kind, reason, "CarryOut", "%s", note)
+		return
+	}
+	r.Recorder.Eventf(w, related, kind, reason, "CarryOut", "%s", note)
+	r.Recorder.Eventf(related, w, kind, reason, "CarryOut", "%s", note)
+}
+
+// phaseWords are the ends of works as the log spells them.
+var phaseWords = map[v1alpha1.ReleaseWorkPhase]string{
+	v1alpha1.WorkSucceeded: "succeeded", v1alpha1.WorkRefused: "refused", v1alpha1.WorkFailed: "failed",
+}
+
+// wordsOf returns the fields of a log line.
+func (r *Reconciler) wordsOf(facts *work.Facts, status *v1alpha1.ReleaseWorkStatus) []any {
+	w := facts.Work
+	words := []any{
+		"namespace", w.Namespace, "work", w.Name, "work_uid", string(w.UID), "release", w.Spec.ReleaseName, "release_uid", w.Spec.ReleaseUID,
+		"run", w.Spec.Run, "verb", string(w.Spec.Verb), "reason", string(status.Reason), "message", status.Message,
+		"baseline_hash", w.Spec.ExpectedHash, "template_hash", status.TemplateHash,
+	}
+	if w.Spec.Replicas != nil {
+		words = append(words, "replicas", *w.Spec.Replicas)
+	}
+	if facts.Release != nil && facts.Release.Spec.Rollout != nil {
+		words = append(words, "requested_by", facts.Release.Spec.Rollout.RequestedBy)
+	}
+	if status.TargetRef != nil {
+		words = append(words, "target", status.TargetRef.Name, "target_uid", status.TargetRef.UID)
+	}
+	return words
+}
+
+// readWork reads a work; nil when it is gone.
+func (r *Reconciler) readWork(ctx context.Context, key types.NamespacedName) (*v1alpha1.ReleaseWork, error) {
+	w := &v1alpha1.ReleaseWork{}
+	err := r.Live.Get(ctx, key, w)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // absent is an answer
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ReleaseWork %s: %w", key, err)
+	}
+	return w, nil
+}

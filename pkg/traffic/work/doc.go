@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package work decides how the executor carries one ReleaseWork out, one action at a time.
+//
+//	work, release ────────────────┐
+//	live baseline and clone ──────┼──Next──▶ Wait, Try, Intend, Write or End
+//	rights, halt, last answers ───┘
+//
+// [Next] is a function of what is stored and of what was learned since. An adapter carries the
+// action out, reads everything anew, and asks again. The adapter remembers nothing that would
+// matter if it were lost: a new executor begins with empty answers and comes to the same end.
+//
+// What keeps a work to one effect, and to what the author of the release asked for:
+//
+//   - A work has no body. Each look computes the body from the release and the live baseline.
+//   - The intent is stored before the write, with uid and resourceVersion of the target, and the
+//     write carries both. Of two writes with the same intent the API server stores one.
+//   - The write carries a label with the uid of the work. A target with that label was written:
+//     the work ends by what the target has, and does not write again.
+//   - The right of the requester is asked for before the dry run and before the write.
+//
+// A Scale to 0 makes the cluster do less. A halt, a changed baseline and a requester without the
+// right do not keep the executor from it.
+package work
