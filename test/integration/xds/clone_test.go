@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/clone"
+	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
@@ -42,11 +44,28 @@ func (s *shop) asks(r *v1alpha1.ABRelease, number int, verb v1alpha1.ReleaseWork
 	return work
 }
 
+// executor is a client with the account of the executor, which may write the status of works.
+func (s *shop) executor() client.Client {
+	s.Helper()
+	const account = "plumbline-executor"
+	user := "system:serviceaccount:" + rendered.Namespace + ":" + account
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account}
+	subject := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}
+	s.create(&rbacv1.Role{ObjectMeta: s.named(account), Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"releaseworks/status"}, Verbs: []string{"update"},
+	}}})
+	s.create(&rbacv1.RoleBinding{ObjectMeta: s.named(account), RoleRef: ref, Subjects: []rbacv1.Subject{subject}})
+	s.must(apiserver.AwaitBound(s.Context(), s.c.admin, subject, s.name, ref))
+	as, err := client.New(apiserver.Impersonate(s.c.server.Config, user), client.Options{Scheme: s.c.admin.Scheme()})
+	s.must(err)
+	return as
+}
+
 // done answers a work in the place of the executor.
-func (s *shop) done(work *v1alpha1.ReleaseWork) {
+func (s *shop) done(executor client.Client, work *v1alpha1.ReleaseWork) {
 	s.Helper()
 	work.Status.Phase = v1alpha1.WorkSucceeded
-	s.must(s.c.admin.Status().Update(s.Context(), work))
+	s.must(executor.Status().Update(s.Context(), work))
 }
 
 // body reads a Deployment as the executor does.
@@ -97,7 +116,7 @@ rollout:
 	s.must(s.as("ann", "create").Create(t.Context(), r))
 	proxy := s.sidecar(server, "front-0", s.copied().Data["ca.crt"], []string{"web"})
 	backend.Answers(t, patience, proxy.front["web"], "200 stable")
-	clients := startCrowd(t, proxy.front["web"])
+	clients, executor := startCrowd(t, proxy.front["web"]), s.executor()
 
 	create := s.asks(r, 1, v1alpha1.WorkCreateClone)
 	body, err := clone.BodyOf(r, "canary", s.body("web-stable"), service.Spec.Selector, *create.Spec.Replicas)
@@ -107,12 +126,12 @@ rollout:
 	}
 	s.create(body)
 	s.rolls("web-canary", "1", canary)
-	s.done(create)
+	s.done(executor, create)
 	scale := s.asks(r, 2, v1alpha1.WorkScale) // the stage of 20 % has passed
 	if canary.asked.Load() == 0 || *scale.Spec.Replicas != 2 {
 		t.Errorf("the clone was asked %d times, and is to have %d pods", canary.asked.Load(), *scale.Spec.Replicas)
 	}
-	s.done(scale)
+	s.done(executor, scale)
 	update := s.asks(r, 3, v1alpha1.WorkUpdateBaseline)
 	if clients.movedBack.Load() > 0 || r.Status.Split != "stable 0 / canary 100" {
 		t.Errorf("%d visitors were moved back, and in force is %q", clients.movedBack.Load(), r.Status.Split)
@@ -120,7 +139,7 @@ rollout:
 	changed, err := clone.Change(r, "canary", s.body("web-stable"))
 	s.must(err)
 	s.must(c.admin.Update(t.Context(), changed))
-	s.done(update)
+	s.done(executor, update)
 	s.waits(r, "BaselineRollout")
 	s.rolls("web-stable", "2", stable)
 	zero := s.asks(r, 4, v1alpha1.WorkScale)
@@ -128,7 +147,7 @@ rollout:
 		t.Errorf("work 4 is %+v, and in force is %q of run %+v", zero.Spec, r.Status.Split, r.Status.Rollout.Run)
 	}
 	answered := canary.asked.Load()
-	s.done(zero)
+	s.done(executor, zero)
 	s.wait(r, patience, "the run waits for nothing", func(r *v1alpha1.ABRelease) bool { return r.Status.Rollout.Waiting == nil })
 	if n := clients.failed.Load(); n > 0 || canary.asked.Load() > answered+1 || r.Status.Rollout.Run.Number != 1 {
 		t.Errorf("%d requests failed, and the clone was asked %d times after its end: %+v", n, canary.asked.Load()-answered, r.Status.Rollout.Run)
