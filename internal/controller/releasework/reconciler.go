@@ -55,12 +55,20 @@ type Reconciler struct {
 // Register adds the controller to a manager, with one worker.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("releasework").
-		For(&v1alpha1.ReleaseWork{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&v1alpha1.ReleaseWork{}, builder.WithPredicates(predicate.GenerationChangedPredicate{}, unfinished())).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).Complete(r)
 	if err != nil {
 		return fmt.Errorf("registering the controller of ReleaseWorks: %w", err)
 	}
 	return nil
+}
+
+// unfinished are the works that have not ended, so that a start looks at no work of the past.
+func unfinished() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(object client.Object) bool {
+		w, is := object.(*v1alpha1.ReleaseWork)
+		return is && !work.Final(w.Status.Phase)
+	})
 }
 
 // Reconcile carries one work as far as it goes now.
@@ -77,7 +85,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		case work.Done:
 			return reconcile.Result{}, nil
 		case work.Wait:
-			return reconcile.Result{RequeueAfter: after(action.Status.Reason)}, r.store(ctx, facts.Work, &action.Status)
+			if err := r.store(ctx, facts.Work, &action.Status); err != nil {
+				return reconcile.Result{}, err
+			}
+			return reconcile.Result{RequeueAfter: after(action.Status.Reason)}, nil
 		case work.End:
 			return reconcile.Result{}, r.end(ctx, facts, &action.Status)
 		case work.Intend:
