@@ -101,7 +101,7 @@ func objectToChange(f *Facts) *objection {
 	}
 	body, err := clone.BodyOf(f.Release, spec.Variation, f.Baseline, f.Service, 0)
 	if err != nil {
-		return nil //nolint:nilerr // the decision about the body refuses it with the field
+		return nil // the decision about the body refuses it with the field
 	}
 	if hash, err := clone.TemplateHash(body); err != nil || hash != f.Release.Status.Rollout.Run.To.Hash {
 		return object(v1alpha1.WorkInvalidSpec, "spec.variations: the release asks for another change than the one that run %d has measured", spec.Run)
