@@ -26,6 +26,8 @@ const (
 	// LabelFence marks a target so that a write still under way conflicts. It
 	// holds the plan's uid, a dot and the index of the step.
 	LabelFence = "plumbline.dev/fence"
+	// LabelReleaseWork holds the uid of the ReleaseWork whose write it is.
+	LabelReleaseWork = "plumbline.dev/release-work"
 )
 
 // bookkeeping is what our service accounts write about themselves: no target of
@@ -82,6 +84,8 @@ type Write struct {
 	// Plan, Step and Fence are the marks.
 	Plan, Step string
 	Fence      bool
+	// Work is the uid of a ReleaseWork, if the write is marked as that of one.
+	Work string
 }
 
 // auditEvent is what is needed of audit.k8s.io/v1 Event.

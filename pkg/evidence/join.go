@@ -247,7 +247,10 @@ func (w Write) problem(kind ProblemKind, text string) Problem {
 }
 
 func (w Write) markText() string {
-	if w.Plan == "" {
+	switch {
+	case w.Plan == "" && w.Work != "":
+		return "; it is marked as the write of the ReleaseWork with uid " + w.Work + ", which has no signed record"
+	case w.Plan == "":
 		return ""
 	}
 	return fmt.Sprintf("; it is marked as step %s of plan %s", w.Step, w.Plan)

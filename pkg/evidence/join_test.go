@@ -3,6 +3,7 @@
 package evidence_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -125,6 +126,18 @@ func TestJoin(t *testing.T) {
 				t.Errorf("OK: got %t", got.OK())
 			}
 		})
+	}
+}
+
+// TestJoin_NamesTheReleaseWorkOfAWrite: works have no signed record, so an auditor looks at the work.
+func TestJoin_NamesTheReleaseWorkOfAWrite(t *testing.T) {
+	written := event("a", func(_, request, answer object) {
+		metadata(request)["labels"] = object{evidence.LabelReleaseWork: "w-uid"}
+		metadata(answer)["resourceVersion"] = "1002"
+	})
+	report := evidence.Join(nil, readAudit(t, ours, lines(t, written)), evidence.JoinOptions{})
+	if len(report.Problems) != 1 || report.Problems[0].Kind != evidence.ProblemWriteWithoutEvidence || !strings.Contains(report.Problems[0].Text, "ReleaseWork with uid w-uid") {
+		t.Errorf("got %v", report.Problems)
 	}
 }
 

@@ -4,6 +4,7 @@ package releasework
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -99,6 +100,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			tried = r.send(ctx, action, true)
 		case work.Write:
 			wrote = r.send(ctx, action, false)
+		case work.Fence:
+			if fence := r.send(ctx, action, false); fence.Result == work.Refused || fence.Result == work.Lost {
+				return reconcile.Result{}, fmt.Errorf("fencing Deployment %s/%s: %w: %s", request.Namespace, action.Body.GetName(), errUnfenced, fence.Message)
+			}
 		case work.Look:
 		}
 		if ctx.Err() != nil { // the lease may be lost: nothing more is sent
@@ -107,6 +112,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	return reconcile.Result{RequeueAfter: soon}, nil
 }
+
+// errUnfenced says that the target has the version of the intent still, so the work cannot end.
+var errUnfenced = errors.New("the API server did not store the fence")
 
 // after says when a work that waits is looked at again.
 func after(reason v1alpha1.ReleaseWorkReason) time.Duration {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/repair"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/work"
 )
@@ -74,5 +75,13 @@ func TestToolOf(t *testing.T) {
 	object.SetLabels(map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop"})
 	if got := toolOf(object); got != "Flux" {
 		t.Errorf("a label of Flux is of %q", got)
+	}
+}
+
+// TestTheAuditLogAndWorksHaveOneLabel: the label that a write carries is the one that the audit log is
+// read by.
+func TestTheAuditLogAndWorksHaveOneLabel(t *testing.T) {
+	if evidence.LabelReleaseWork != v1alpha1.LabelReleaseWork {
+		t.Errorf("the audit log is read by %s, and writes carry %s", evidence.LabelReleaseWork, v1alpha1.LabelReleaseWork)
 	}
 }

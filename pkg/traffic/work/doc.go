@@ -17,6 +17,8 @@
 //     write carries both. Of two writes with the same intent the API server stores one.
 //   - The write carries a label with the uid of the work. A target with that label was written:
 //     the work ends by what the target has, and does not write again.
+//   - A work that is refused after its intent fences the target first, so that no write of an
+//     executor before is stored after the refusal.
 //   - The right of the requester is asked for before the dry run and before the write.
 //
 // A Scale to 0 makes the cluster do less. A halt, a changed baseline and a requester without the

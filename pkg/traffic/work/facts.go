@@ -102,6 +102,9 @@ const (
 	Intend
 	// Write sends Body.
 	Write
+	// Fence sends Body, which moves the resourceVersion and changes nothing else, so that a write
+	// of an executor before cannot be stored any more.
+	Fence
 	// End stores Status, which is final.
 	End
 	// Done: the work has ended before.
@@ -115,7 +118,7 @@ type Action struct {
 	Kind Kind
 	// Status to store, of Wait, Intend and End.
 	Status v1alpha1.ReleaseWorkStatus
-	// Body to send, of Try and Write; Create says that there is no target yet.
+	// Body to send, of Try, Write and Fence; Create says that there is no target yet.
 	Body   *unstructured.Unstructured
 	Create bool
 	// Intended is when the intent of a creation was stored; now, for a dry run. The API server

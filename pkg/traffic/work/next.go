@@ -132,12 +132,27 @@ func unless(f *Facts, wanted, live *unstructured.Unstructured) (*unstructured.Un
 	return marked(f, wanted), nil
 }
 
-// marked returns an object with the label of the work.
-func marked(f *Facts, object *unstructured.Unstructured) *unstructured.Unstructured {
+// marks are the labels of earlier writes by the executor. The audit log of the API server and the
+// records of plans are joined by those of plans, and a write of a work is no write of a plan.
+var marks = []string{
+	"plumbline.dev/plan", "plumbline.dev/step", "plumbline.dev/fence", v1alpha1.LabelReleaseWork, v1alpha1.LabelReleaseWorkFence,
+}
+
+// ownLabels returns the labels of an object without the marks of earlier writes by the executor.
+func ownLabels(object *unstructured.Unstructured) map[string]string {
 	labels := object.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
 	}
+	for _, mark := range marks {
+		delete(labels, mark)
+	}
+	return labels
+}
+
+// marked returns an object with the label of the work.
+func marked(f *Facts, object *unstructured.Unstructured) *unstructured.Unstructured {
+	labels := ownLabels(object)
 	labels[v1alpha1.LabelReleaseWork] = string(f.Work.UID)
 	object.SetLabels(labels)
 	return object
@@ -176,6 +191,27 @@ func send(f *Facts, body *unstructured.Unstructured) Action {
 	return Action{Kind: Intend, Status: status}
 }
 
+// unfenced says that the write of an intent may be stored although this process sent none, or got
+// no answer: the target has the version of the intent.
+func unfenced(f *Facts) bool {
+	intent, t := f.Work.Status.Intent, target(f)
+	if intent == nil || t == nil || intent.ResourceVersion == "" {
+		return false
+	}
+	same := string(t.GetUID()) == intent.UID && t.GetResourceVersion() == intent.ResourceVersion
+	answered := f.Wrote != nil && f.Wrote.ResourceVersion == intent.ResourceVersion && f.Wrote.Result != Lost
+	return same && !answered
+}
+
+// fenced returns the target with another label, and nothing else changed.
+func fenced(f *Facts) *unstructured.Unstructured {
+	out := target(f).DeepCopy()
+	labels := ownLabels(out)
+	labels[v1alpha1.LabelReleaseWorkFence] = string(f.Work.UID)
+	out.SetLabels(labels)
+	return out
+}
+
 // outlived is how long after its intent a creation can still be stored, which an executor sent that
 // has died since. The API server admits no creation after that.
 const outlived = time.Minute
@@ -211,6 +247,9 @@ func write(f *Facts, body *unstructured.Unstructured, create bool) Action {
 }
 
 func refuse(f *Facts, o *objection) Action {
+	if !o.waits && unfenced(f) {
+		return Action{Kind: Fence, Body: fenced(f)}
+	}
 	if !o.waits && !underWay(f) {
 		return end(f, v1alpha1.WorkRefused, o)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/clone"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/work"
 )
@@ -41,7 +42,11 @@ func TestNext_CreatesAClone(t *testing.T) {
 
 func TestNext_UpdatesTheBaseline(t *testing.T) {
 	w := newWorld(t, v1alpha1.WorkUpdateBaseline, 0).withClone(t, 6)
+	w.baseline.SetLabels(map[string]string{"app": "web", evidence.LabelPlan: "p-1", evidence.LabelStep: "0", evidence.LabelFence: "p-0.1"})
 	w.carry(t)
+	if diff := cmp.Diff(map[string]string{"app": "web", v1alpha1.LabelReleaseWork: "w-uid"}, w.baseline.GetLabels()); diff != "" {
+		t.Errorf("labels, without the marks of a plan's write (-want +got):\n%s", diff)
+	}
 	if w.work.Status.Phase != v1alpha1.WorkSucceeded || imageOf(t, w.baseline) != "shop:2" || clone.Replicas(w.baseline) != 6 || w.writes != 1 {
 		t.Errorf("got %+v, %v", w.work.Status, w.baseline)
 	}
@@ -187,14 +192,22 @@ func TestNext_SaysWhatAnotherWriterDid(t *testing.T) {
 	}
 }
 
+// TestNext_RefusesAHaltBetweenIntentAndWrite: the write of the executor before comes too late.
 func TestNext_RefusesAHaltBetweenIntentAndWrite(t *testing.T) {
 	w := newWorld(t, v1alpha1.WorkUpdateBaseline, 0)
 	w.cut = 1
 	w.carry(t)
+	late := work.Next(w.read())
+	if late.Kind != work.Write {
+		t.Fatalf("got %+v, so this proves nothing", late)
+	}
 	w.facts.Halted = "bob has halted it"
 	w.carry(t)
-	if got := w.work.Status; got.Phase != v1alpha1.WorkRefused || got.Reason != v1alpha1.WorkHalted || w.writes != 0 {
-		t.Errorf("got %+v after %d writes", got, w.writes)
+	if got := w.work.Status; got.Phase != v1alpha1.WorkRefused || got.Reason != v1alpha1.WorkHalted || imageOf(t, w.baseline) != "shop:1" {
+		t.Errorf("got %+v, and the baseline has %s", got, imageOf(t, w.baseline))
+	}
+	if got := w.send(late, false); got.Result != work.Conflicted || w.baseline.GetLabels()[v1alpha1.LabelReleaseWorkFence] != "w-uid" {
+		t.Errorf("a late write is %s", got.Result)
 	}
 }
 

@@ -157,6 +157,8 @@ func (w *world) carry(t tb) (last work.Action, cut bool) {
 			w.reach(func() { w.work.Status = last.Status })
 		case work.Try:
 			tried = w.send(last, true)
+		case work.Fence:
+			w.reach(func() { w.send(last, false) })
 		case work.Write:
 			w.reach(func() { wrote = w.send(last, false) })
 		case work.Look:

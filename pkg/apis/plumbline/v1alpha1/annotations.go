@@ -52,6 +52,9 @@ const (
 	// LabelReleaseWork carries the uid of the ReleaseWork whose write was the last one, so
 	// that the audit log of the API server and the work can be joined.
 	LabelReleaseWork = "plumbline.dev/release-work"
+	// LabelReleaseWorkFence carries the uid of the ReleaseWork that was refused after its intent.
+	// The write of the label moves the resourceVersion that the intent is bound to.
+	LabelReleaseWorkFence = "plumbline.dev/release-work-fence"
 	// LabelClone carries the uid of the release on a clone and on its pods. It is the selector
 	// of the clone.
 	LabelClone = "plumbline.dev/clone"
