@@ -5,6 +5,7 @@ package actions
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,11 +57,29 @@ func PlanReleaseVerb(r *v1alpha1.ABRelease, verb v1alpha1.RolloutVerb, stage int
 		if stage == 0 && (verb == "Approve" || verb == "Skip") {
 			stage = status.Stage
 		}
+		if verb == "Retry" {
+			reason = nameWork(status, reason)
+		}
 		return &v1alpha1.RolloutControl{
 			Verb: verb, Run: status.Run.Number, Stage: stage, Variation: v1alpha1.VariationName(variation), RequestedBy: user, Reason: reason,
 		}, nil
 	}
 }
+
+// nameWork adds to the reason of a retry the work that was not done. So a retry of the next work is another
+// request: the discovery server answers the same request once.
+func nameWork(in *v1alpha1.RolloutStatus, reason string) string {
+	if n := len(in.Works); n > 0 && (in.Works[n-1].Phase == v1alpha1.WorkRefused || in.Works[n-1].Phase == v1alpha1.WorkFailed) {
+		named := strings.TrimSpace(fmt.Sprintf("%s (work %d)", reason, in.Works[n-1].Number))
+		if len(named) <= maxReason {
+			return named
+		}
+	}
+	return reason
+}
+
+// maxReason of the schema.
+const maxReason = 256
 
 const (
 	runCompleted  v1alpha1.RunState = "Completed"

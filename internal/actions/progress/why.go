@@ -88,7 +88,9 @@ func Explain(q *Question) Explanation {
 		e.End = endOf(in)
 		return e
 	}
-	e.Gates = append(e.Gates, g.start(), g.pods(), g.proxies(), g.observed())
+	e.Gates = append(e.Gates, g.start())
+	e.Gates = append(e.Gates, g.workloads()...)
+	e.Gates = append(e.Gates, g.pods(), g.proxies(), g.observed())
 	if i := int(in.Stage) - 1; in.Run.State == "Running" && i >= 0 && i < len(in.Run.Stages) {
 		g.stage = &in.Run.Stages[i]
 		e.Gates = append(e.Gates, g.counts(), g.minimumTime(), g.verdict())

@@ -59,9 +59,10 @@ active one, which ends the run without blame. It takes the verb promote on the r
 bad: no run takes it up until a person retries it.`, examples: invocation.Examples("# Go back", "%s release rollback web --reason 'INC-9'"),
 	},
 	{
-		name: "retry", asks: "Retry", done: "retried", short: "Try a failed stage or a rejected revision again",
-		long: `Measure a failed stage again, or begin a run with the revision that was rolled back.
-It takes the verb retry on the release.`, examples: invocation.Examples("# Try it again", "%s release retry web"),
+		name: "retry", asks: "Retry", done: "retried", short: "Try a failed stage, a refused work or a rejected revision again",
+		long: `Measure a failed stage again, ask the executor again for a work that was refused or
+failed, or begin a run with the revision that was rolled back. It takes the verb retry on
+the release.`, examples: invocation.Examples("# Try it again", "%s release retry web"),
 	},
 }
 

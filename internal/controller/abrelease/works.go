@@ -95,7 +95,7 @@ func (r *Reconciler) askExecutor(ctx context.Context, s *subject) error {
 		case err != nil:
 			return fmt.Errorf("asking the executor for work %s/%s: %w", work.Namespace, work.Name, err)
 		default:
-			r.Log.Info("release.work_asked", "event", "release.work_asked", "namespace", work.Namespace, "release", s.release.Name, "work", work.Name, "verb", string(work.Spec.Verb))
+			r.Log.Info("release.work.asked", "event", "release.work.asked", "namespace", work.Namespace, "release", s.release.Name, "work", work.Name, "verb", string(work.Spec.Verb))
 		}
 	}
 	return nil

@@ -143,7 +143,7 @@ func (e *executor) live(t *testing.T, looks int) {
 func (e *executor) run(t *testing.T, failed uint64) *v1alpha1.ABRelease {
 	t.Helper()
 	e.live(t, 8)
-	for n := range uint64(14) {
+	for n := range uint64(9) {
 		e.tells(n+1, failed)
 		e.live(t, 3)
 	}

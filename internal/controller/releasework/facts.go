@@ -176,14 +176,16 @@ func (r *Reconciler) environmentOf(ctx context.Context, namespace string) (strin
 	return "", nil
 }
 
-// readEarlier names a work of the same release with a lower number that has not ended.
+// readEarlier names a work of the same release that has not ended, of an earlier run, or of the same run with a
+// lower number.
 func (r *Reconciler) readEarlier(ctx context.Context, w *v1alpha1.ReleaseWork) (string, error) {
 	var works v1alpha1.ReleaseWorkList
 	if err := r.Live.List(ctx, &works, client.InNamespace(w.Namespace)); err != nil {
 		return "", fmt.Errorf("listing ReleaseWorks: %w", err)
 	}
 	at := slices.IndexFunc(works.Items, func(other v1alpha1.ReleaseWork) bool {
-		return other.Spec.ReleaseUID == w.Spec.ReleaseUID && other.Spec.Number < w.Spec.Number && !work.Final(other.Status.Phase)
+		isEarlier := other.Spec.Run < w.Spec.Run || other.Spec.Run == w.Spec.Run && other.Spec.Number < w.Spec.Number
+		return other.Spec.ReleaseUID == w.Spec.ReleaseUID && isEarlier && !work.Final(other.Status.Phase)
 	})
 	if at < 0 {
 		return "", nil

@@ -59,7 +59,7 @@ func (c *cloneWorld) work(t *rapid.T, works []rollout.Work) {
 	for _, w := range works {
 		id := workID{w.Run, w.Number}
 		phase := rollout.WorkSucceeded
-		if !c.helps && !(c.kind && rapid.IntRange(0, 2).Draw(t, "does") > 0) {
+		if isDone := c.helps || c.kind && rapid.IntRange(0, 2).Draw(t, "does") > 0; !isDone {
 			phase = rapid.SampledFrom([]rollout.WorkPhase{
 				"", rollout.WorkIsPending, rollout.WorkIsRunning, rollout.WorkSucceeded, rollout.WorkSucceeded, rollout.WorkSucceeded, rollout.WorkIsRefused, rollout.WorkFailed, "Later",
 			}).Draw(t, "phase")

@@ -75,7 +75,7 @@ func (r *Run) write() *v1alpha1.RolloutRun {
 			ShiftTime: timeOrNil(stage.ShiftTime), StartTime: timeOrNil(stage.StartTime), PassTime: timeOrNil(stage.PassTime), CompletionTime: timeOrNil(stage.EndTime),
 			StoppedSeconds: seconds(stage.Stopped), StopTime: timeOrNil(stage.StoppedSince), ShortTime: timeOrNil(stage.ShortSince),
 			ApprovedBy: stage.ApprovedBy, Message: shorten(stage.Message, maxLine), Restarts: int32(stage.Restarts), //nolint:gosec // one for each verb of a person, or edit of a workload
-			RequiredEndpoints: int32(stage.Required), //nolint:gosec // pods of a namespace
+			RequiredReady: int32(stage.Required), //nolint:gosec // pods of a namespace
 		})
 	}
 	return out
@@ -128,7 +128,7 @@ func runOf(in *v1alpha1.RolloutRun) *Run {
 			State: StageState(stage.State), ShiftTime: timeOf(stage.ShiftTime), StartTime: timeOf(stage.StartTime), EndTime: timeOf(stage.CompletionTime),
 			Stopped: time.Duration(stage.StoppedSeconds) * time.Second, StoppedSince: timeOf(stage.StopTime), PassTime: timeOf(stage.PassTime),
 			ApprovedBy: stage.ApprovedBy, ShortSince: timeOf(stage.ShortTime), Restarts: int(stage.Restarts), Message: stage.Message,
-			Required: int(stage.RequiredEndpoints),
+			Required: int(stage.RequiredReady),
 		}
 		if stage.DurationSeconds != nil {
 			status.Duration = time.Duration(*stage.DurationSeconds) * time.Second

@@ -165,11 +165,17 @@ func (m *machine) isIdle() bool {
 
 // waitWork waits for the executor.
 func (m *machine) waitWork(w *Work) {
-	text := "the executor to carry out work %d of run %d, %s: see kubectl get releaseworks"
-	if w.Phase == WorkIsPending {
-		text = "the executor to take up work %d of run %d, %s: see kubectl get releaseworks, and set executor.enabled in the values of the chart if there is no executor"
+	text := "the executor to carry out work %d of run %d, %s: "
+	says := w.Message
+	switch {
+	case says != "":
+	case w.Phase == WorkIsPending:
+		text = "the executor to take up work %d of run %d, %s: "
+		says = "see kubectl get releaseworks, and set executor.enabled in the values of the chart if there is no executor"
+	default:
+		says = "see kubectl get releaseworks"
 	}
-	m.waitTold(WaitWork, m.deadlines().Deployment, text, w.Number, w.Run, w.Verb)
+	m.waitTold(WaitWork, m.deadlines().Deployment, text+"%s", w.Number, w.Run, w.Verb, says)
 }
 
 // retryWork asks for the last work of the run once more, and returns why it does not. What the work needs

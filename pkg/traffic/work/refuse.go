@@ -31,7 +31,7 @@ func objectTo(f *Facts) *objection {
 	if !ScalesToZero(&f.Work.Spec) {
 		checks = append(checks, objectToForward, objectToBaseline)
 	}
-	checks = append(checks, objectToTarget, objectToOrder, objectToRequester)
+	checks = append(checks, objectToTarget, objectToOrder, objectToRequester, objectToChange)
 	for _, check := range checks {
 		if o := check(f); o != nil {
 			return o
@@ -88,6 +88,23 @@ func objectToBaseline(f *Facts) *objection {
 	}
 	if hash, err := clone.TemplateHash(f.Baseline); err != nil || hash != f.Work.Spec.ExpectedHash {
 		return object(v1alpha1.WorkBaselineChanged, "the pod template of the Deployment %s is not the one that the work was decided on", name)
+	}
+	return nil
+}
+
+// objectToChange compares the change that the release asks for with the one that the requests of the run have
+// proved: a change of the spec that the discovery server has not seen yet belongs to the next run.
+func objectToChange(f *Facts) *objection {
+	spec := &f.Work.Spec
+	if spec.Verb != v1alpha1.WorkUpdateBaseline {
+		return nil
+	}
+	body, err := clone.BodyOf(f.Release, spec.Variation, f.Baseline, f.Service, 0)
+	if err != nil {
+		return nil // the decision about the body refuses it with the field
+	}
+	if hash, err := clone.TemplateHash(body); err != nil || hash != f.Release.Status.Rollout.Run.To.Hash {
+		return object(v1alpha1.WorkInvalidSpec, "spec.variations: the release asks for another change than the one that run %d has measured", spec.Run)
 	}
 	return nil
 }

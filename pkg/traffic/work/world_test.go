@@ -85,6 +85,11 @@ func newWorld(t tb, verb v1alpha1.ReleaseWorkVerb, replicas int32) *world {
 		Service: map[string]string{"app": "web"}, Now: now,
 		Requester: work.Permission{Right: work.RightGiven}, Executor: work.Permission{Right: work.RightGiven},
 	}
+	body, err := clone.BodyOf(w.release, "canary", w.baseline, w.facts.Service, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.release.Status.Rollout.Run.To.Hash = hashOf(t, body)
 	return w
 }
 

@@ -108,9 +108,12 @@ func (w *world) releasedBy(author string) *world {
 func (w *world) run(number int64, state v1alpha1.RunState) {
 	w.t.Helper()
 	w.Must(w.xds.Get(w.Ctx(), client.ObjectKeyFromObject(w.release), w.release))
-	percent := v1alpha1.Percent(100)
+	percent, to := v1alpha1.Percent(100), "b"
+	if w.exists() {
+		to = w.hash("web-canary")
+	}
 	w.release.Status.Rollout = &v1alpha1.RolloutStatus{Run: &v1alpha1.RolloutRun{
-		Number: number, State: state, From: v1alpha1.VariationRevision{Variation: "stable", Hash: "a"}, To: v1alpha1.VariationRevision{Variation: "canary", Hash: "b"},
+		Number: number, State: state, From: v1alpha1.VariationRevision{Variation: "stable", Hash: "a"}, To: v1alpha1.VariationRevision{Variation: "canary", Hash: to},
 		AutoAdvance: v1alpha1.Enabled, RollbackOnFailure: v1alpha1.Enabled, HealthCheckIntervalSeconds: 30, StartTime: metav1.Now(),
 		Stages: []v1alpha1.RolloutStageStatus{{
 			Number: 1, State: "Running", TrafficPercentage: &percent, DurationSeconds: new(int64(0)), HealthThreshold: &percent, RequireApproval: v1alpha1.Disabled,

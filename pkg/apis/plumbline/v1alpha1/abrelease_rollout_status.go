@@ -81,11 +81,11 @@ type RolloutStageStatus struct {
 	// shortTime is since when the canary has fewer ready endpoints than its percentage needs.
 	// +optional
 	ShortTime *metav1.Time `json:"shortTime,omitempty"`
-	// requiredEndpoints are the ready endpoints that the percentage needed when it was decided, of a
+	// requiredReady are the ready endpoints that the percentage needed when it was decided, of a
 	// canary that is a clone.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
-	RequiredEndpoints int32 `json:"requiredEndpoints,omitempty"`
+	RequiredReady int32 `json:"requiredReady,omitempty"`
 	// approvedBy is the person who approved the stage.
 	// +optional
 	// +kubebuilder:validation:MinLength=1

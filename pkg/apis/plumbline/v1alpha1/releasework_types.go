@@ -107,7 +107,7 @@ type ReleaseWorkSpec struct {
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Run int64 `json:"run,omitempty"`
-	// number of the work within the release, from 1.
+	// number of the work within the run, from 1.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Number int64 `json:"number,omitempty"`
