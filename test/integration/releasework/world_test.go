@@ -27,11 +27,11 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/evidence/volume"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/clone"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/work"
-	"github.com/plumbline-dev/plumbline/test/chart/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 const (
