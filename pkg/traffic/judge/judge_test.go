@@ -3,10 +3,11 @@
 package judge
 
 import (
-	"github.com/google/go-cmp/cmp"
 	"math"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )

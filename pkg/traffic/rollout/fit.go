@@ -76,21 +76,7 @@ func shortenTexts(status *v1alpha1.ABReleaseStatus, most int) {
 	if in == nil {
 		return
 	}
-	if run := in.Run; run != nil {
-		cut(&run.Message, &run.From.Image, &run.To.Image)
-		for i := range run.Stages {
-			cut(&run.Stages[i].Message, &run.Stages[i].ApprovedBy)
-		}
-	}
-	if run := in.Run; run != nil && run.Clone != nil && run.Clone.Changed != nil {
-		cut(&run.Clone.Changed.Image)
-	}
-	for i := range in.Works {
-		w := &in.Works[i]
-		if cut(&w.Message); WorkPhase(w.Phase).settled() { // no one asks for it again
-			w.ExpectedHash = ""
-		}
-	}
+	shortenRun(in, cut)
 	if in.Waiting != nil {
 		cut(&in.Waiting.Message)
 	}
@@ -111,5 +97,26 @@ func shortenTexts(status *v1alpha1.ABReleaseStatus, most int) {
 	}
 	for i := range in.History {
 		cut(&in.History[i].Message)
+	}
+}
+
+// shortenRun cuts the texts of the run and of its works.
+func shortenRun(in *v1alpha1.RolloutStatus, cut func(...*string)) {
+	for i := range in.Works {
+		w := &in.Works[i]
+		if cut(&w.Message); WorkPhase(w.Phase).settled() { // no one asks for it again
+			w.ExpectedHash = ""
+		}
+	}
+	run := in.Run
+	if run == nil {
+		return
+	}
+	cut(&run.Message, &run.From.Image, &run.To.Image)
+	for i := range run.Stages {
+		cut(&run.Stages[i].Message, &run.Stages[i].ApprovedBy)
+	}
+	if run.Clone != nil && run.Clone.Changed != nil {
+		cut(&run.Clone.Changed.Image)
 	}
 }

@@ -49,10 +49,8 @@ func (m *machine) deploy() bool {
 	}
 	wants := run.required(first)
 	switch {
-	case !m.isSettled() && m.next.IsChecking():
-		return m.waitProxies(fmt.Sprintf("proxies to have %s serve %s%% of the visitors for the cohort check", run.Active, percent(run.Stages[0].Weight)))
 	case !m.isSettled():
-		return m.waitProxies("all requests to go to " + run.Active)
+		return m.waitProxies(m.split())
 	case run.isCloned() && (m.isPaused() || !m.isSized(first)):
 		return false
 	case !is || canary.Updated < canary.Targets || canary.Ready < wants:
@@ -77,6 +75,15 @@ func (m *machine) deploy() bool {
 	run.State = Running
 	m.shift(0)
 	return true
+}
+
+// split is what proxies are to have while the canary is deployed.
+func (m *machine) split() string {
+	run := m.next.Run
+	if m.next.IsChecking() {
+		return fmt.Sprintf("proxies to have %s serve %s%% of the visitors for the cohort check", run.Active, percent(run.Stages[0].Weight))
+	}
+	return "all requests to go to " + run.Active
 }
 
 // shift begins a stage: its weight is wanted from now on.

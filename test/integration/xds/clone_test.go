@@ -104,6 +104,7 @@ variations:
 - {name: canary, clone: {image: "shop:2", podLabels: {app: web-canary}}}
 trafficSplit: {type: Sticky, sticky: {header: visitor}, percentages: {stable: 100, canary: 0}}
 rollout:
+  analysis: {cohortCheck: 10s}
   promotion: UpdateBaseline
   requestedBy: ann
   strategy:
