@@ -70,7 +70,7 @@ func (s *Snapshot) more(h heldRole, bound []string) (words []string, grave bool)
 	if everything(h.rules) {
 		return []string{"do everything"}, true
 	}
-	allowed := slices.Clone(executorEverywhere)
+	allowed := s.executorClusterGrants()
 	if h.namespace == s.Namespace {
 		allowed = append(allowed, executorAtHome...)
 	}

@@ -31,6 +31,13 @@ var (
 		{verbs: []string{"get"}, resources: []string{"serviceaccounts"}},
 		{group: "events.k8s.io", verbs: eventVerbs, resources: []string{"events"}},
 	}
+	// executorDelivery are its further rights in the whole cluster where it carries ReleaseWorks out.
+	executorDelivery = []grant{
+		{group: v1alpha1.GroupVersion.Group, verbs: readVerbs, resources: []string{"releaseworks"}},
+		{group: v1alpha1.GroupVersion.Group, verbs: markVerbs, resources: []string{"releaseworks/status"}},
+		{group: v1alpha1.GroupVersion.Group, verbs: []string{"get"}, resources: []string{"abreleases"}},
+		{verbs: []string{"get"}, resources: []string{"services"}},
+	}
 	// executorAtHome are those in Plumbline's own namespace.
 	executorAtHome = []grant{
 		{group: v1alpha1.GroupVersion.Group, verbs: []string{"get", "list", "watch", "create", "update"}, resources: []string{"remediationledgers"}},
@@ -63,6 +70,17 @@ func (s *Snapshot) executorTargetGrants() []grant {
 		}
 	}
 	return out
+}
+
+// releaseWorksFlag has the executor carry ReleaseWorks out.
+const releaseWorksFlag = "--release-works=true"
+
+// executorClusterGrants are the rights of the executor in the whole cluster.
+func (s *Snapshot) executorClusterGrants() []grant {
+	if w := s.executorWorkload(); w != nil && slices.Contains(w.Args, releaseWorksFlag) {
+		return slices.Concat(executorEverywhere, executorDelivery)
+	}
+	return slices.Clone(executorEverywhere)
 }
 
 // heldRole is a role that the executor has, everywhere or in a namespace.
@@ -156,7 +174,7 @@ func (s *Snapshot) lacking(held []heldRole) []Finding {
 		}
 		out = append(out, f)
 	}
-	say(account, missingOf(executorEverywhere, within("")), "it may not %s everywhere, which it needs")
+	say(account, missingOf(s.executorClusterGrants(), within("")), "it may not %s everywhere, which it needs")
 	say(account, missingOf(executorAtHome, within(s.Namespace)), "it may not %s in its own namespace, which it needs")
 	say("ClusterRole/"+executorTargets, missingOf(s.executorTargetGrants(), s.Roles.Value.ClusterRoles[executorTargets]),
 		"it does not let the executor %s, wherever it is bound: such drift is not put back")

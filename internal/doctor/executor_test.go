@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -49,6 +50,52 @@ func TestExecutorRights_AreThoseOfTheChart(t *testing.T) {
 	slices.Sort(known)
 	if diff := cmp.Diff(chart, known); diff != "" {
 		t.Errorf("(-chart +known):\n%s", diff)
+	}
+}
+
+// TestExecutorRights_OfReleaseWorksAreThoseOfTheChart does likewise where rollouts are enabled, and holds that
+// these rights are neither missed nor found too many where the executor carries works out.
+func TestExecutorRights_OfReleaseWorksAreThoseOfTheChart(t *testing.T) {
+	content, err := os.ReadFile("../../test/chart/testdata/rights-works.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known []string
+	for _, g := range executorDelivery {
+		known = append(known, fmt.Sprintf("%s: %s %s, everywhere", ExecutorName, strings.Join(g.verbs, ","), chartWords(g.group, g.resources[0])))
+	}
+	slices.Sort(known)
+	if diff := cmp.Diff(strings.TrimSpace(string(content)), strings.Join(known, "\n")); diff != "" {
+		t.Errorf("(-chart +known):\n%s", diff)
+	}
+	for name, tc := range map[string]struct {
+		works, bound bool
+		want         string
+	}{
+		"neither":                        {false, false, ""},
+		"works without the rights":       {true, false, "it may not"},
+		"works with the rights":          {true, true, ""},
+		"the rights without being asked": {false, true, "which is more than it needs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := healthy(t)
+			if tc.works {
+				w := s.executorWorkload()
+				w.Args = append(w.Args, releaseWorksFlag)
+			}
+			if tc.bound {
+				r := &s.Roles.Value
+				r.ClusterRoles["plumbline-executor-delivery"] = rulesOf(executorDelivery)
+				r.ClusterBindings = append(r.ClusterBindings, RoleBinding{Role: rbacv1.RoleRef{Kind: "ClusterRole", Name: "plumbline-executor-delivery"}, Subjects: []rbacv1.Subject{account(own, ExecutorName)}})
+			}
+			var messages []string
+			for _, f := range checkExecutorRights(s) {
+				messages = append(messages, f.Message)
+			}
+			if got := strings.Join(messages, "; "); tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
+				t.Errorf("found is %q, want %q in it", got, tc.want)
+			}
+		})
 	}
 }
 
