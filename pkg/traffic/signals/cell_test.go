@@ -271,6 +271,19 @@ func TestACellOfAReplicaOfBeforeIsRead(t *testing.T) {
 	}
 }
 
+// Fuzzing found that counts without a proxy were read, and not written again.
+func TestCountsOfNoProxyAreNotRead(t *testing.T) {
+	c := Cell{Slot: canary, Start: noon, Loudest: Loud{1, 3, 2}, Busiest: Loud{1, 3, 0}}
+	data := protowire.AppendFixed64(protowire.AppendTag(c.Encode(), cellLoudest, protowire.Fixed64Type), 0)
+	got, err := DecodeCell(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Loudest = (Loud{}); cmp.Diff(c, got) != "" {
+		t.Errorf("the cell (-want +got):\n%s", cmp.Diff(c, got))
+	}
+}
+
 func FuzzDecodeCell(f *testing.F) {
 	c := Cell{Slot: canary, Start: noon, From: at(-1), To: at(9), Stratum: Stratum{7, true}, Counts: of(answers(3)), Spread: Spread{1, 3, 0, 9, 0, 0}, Loudest: Loud{1 << 63, 3, 2}, Busiest: Loud{7, 3, 0}, Coverage: Coverage{5, 4, 3, 2, 1}}
 	f.Add(c.Encode())

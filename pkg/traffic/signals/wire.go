@@ -165,6 +165,11 @@ func DecodeCell(data []byte) (c Cell, err error) {
 			return Cell{}, fmt.Errorf("reading a cell: %w", err)
 		}
 	}
+	for _, one := range []*Loud{&c.Loudest, &c.Busiest} {
+		if one.ID == 0 { // counts without a proxy say nothing
+			*one = Loud{}
+		}
+	}
 	return c, c.check()
 }
 
