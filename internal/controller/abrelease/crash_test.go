@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // errCrash is the end of the process.
@@ -84,16 +85,24 @@ func (w *world) live(t *testing.T, looks int) {
 
 // TestARunGoesOnWhereverItsLeaderDies ends the process at each write of a good run and of a bad one.
 func TestARunGoesOnWhereverItsLeaderDies(t *testing.T) {
+	diesAtEachWrite(t, 8, 1, crashesAt)
+}
+
+// diesAtEachWrite tells a good run and a bad one again and again. In each the process ends at another write,
+// before or after it, until there is none. A run has at least so many writes. One rotation in so many makes
+// each of the four enumerations.
+func diesAtEachWrite(t *testing.T, least, of int, tell func(t *testing.T, failed uint64, c *crash) bool) {
 	for name, failed := range map[string]uint64{"a good run": 0, "a bad run": 50} {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, after the write: %v", name, after), func(t *testing.T) {
+				rotation.Share(t, of)
 				at := 1
-				for ; crashesAt(t, failed, &crash{at: at, after: after}); at++ {
+				for ; tell(t, failed, &crash{at: at, after: after}); at++ {
 					if t.Failed() {
 						t.Fatalf("the process had ended at write %d", at)
 					}
 				}
-				if at < 8 {
+				if at < least {
 					t.Errorf("a run has %d writes: too few to be all", at-1)
 				}
 			})

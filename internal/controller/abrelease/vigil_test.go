@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
 // pass lets the time of the bubble go on.
@@ -84,6 +85,36 @@ func TestAVigilOrdersBackWhatFailsAfterTheLeaseHasEnded(t *testing.T) {
 			t.Errorf("in force is sequence %d, and the run is %+v", r.Status.Effective.Sequence, r.Status.Rollout.Run)
 		}
 	})
+}
+
+// A vigil cannot read the workloads of a clone, and has to find its failure all the same.
+func TestAVigilOrdersBackAClone(t *testing.T) {
+	w, e := cloning(t)
+	orders := &given{}
+	w.Orders = orders
+	e.live(t, 8)
+	for n := range uint64(2) { // the pods of the clone were just made
+		e.tells(n+1, 0)
+		e.live(t, 3)
+	}
+	stage := w.stored()
+	prepared := uint64(max(stage.Status.Effective.PreparedSequence, 0)) //nolint:gosec // it is not negative
+	if stage.Status.Split != "stable 90 / canary 10" || prepared == 0 {
+		t.Fatalf("in force is %q with %+v: %+v", stage.Status.Split, stage.Status.Effective, stage.Status.Rollout.Waiting)
+	}
+	watching := w.onVigil()
+	for n := range uint64(4) {
+		e.tells(n+3, 50)
+		if err := watching.watch(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(orders.sequences, []uint64{prepared}) {
+		t.Errorf("ordered are %v, want %d", orders.sequences, prepared)
+	}
+	if now := w.stored(); now.ResourceVersion != stage.ResourceVersion || rollout.StateOf(&now.Status).Run.State != rollout.Running {
+		t.Error("the vigil has written")
+	}
 }
 
 func TestAVigilOrdersNothingWithoutAFailure(t *testing.T) {

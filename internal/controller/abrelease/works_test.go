@@ -216,21 +216,7 @@ func TestWorksOfAnotherReleaseSayNothing(t *testing.T) {
 // TestARunWithACloneGoesOnWhereverItsLeaderDies ends the process at each write of a good run with a clone and of
 // a bad one.
 func TestARunWithACloneGoesOnWhereverItsLeaderDies(t *testing.T) {
-	for name, failed := range map[string]uint64{"a good run": 0, "a bad run": 50} {
-		for _, after := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, after the write: %v", name, after), func(t *testing.T) {
-				at := 1
-				for ; cloneCrashesAt(t, failed, &crash{at: at, after: after}); at++ {
-					if t.Failed() {
-						t.Fatalf("the process had ended at write %d", at)
-					}
-				}
-				if at < 12 {
-					t.Errorf("a run has %d writes: too few to be all", at-1)
-				}
-			})
-		}
-	}
+	diesAtEachWrite(t, 12, 3, cloneCrashesAt)
 }
 
 // cloneCrashesAt tells one run, and whether the process ended in it.
