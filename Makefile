@@ -66,7 +66,7 @@ test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, inte
 	@hack/stages.sh 'verify,test-unit|components,test-floods,e2e|~lint,chart,alerts,test-slice' test-integration
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long mesh-chaos e2e-mesh-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh
+ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long mesh-chaos e2e-mesh-long delivery-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh bench-delivery
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -95,7 +95,7 @@ SEPARATE := xds executorfaults/... faults policies deny injection kinds redirect
 # FLOODS are those that measure whether a flood displaces others, one package at a time.
 FLOODS := admission attacks
 # SELDOM are those that only a target of their own runs: they compile another program.
-SELDOM := upgrade peers
+SELDOM := upgrade peers prometheus
 # INPROCESS are all others.
 INPROCESS = execute assess $(filter-out execute assess $(SEPARATE:/...=) $(FLOODS) $(SELDOM),$(notdir $(patsubst %/,%,$(wildcard test/integration/*/))))
 integration = $(addprefix ./test/integration/,$(1))
@@ -237,6 +237,9 @@ bin/testreport: $(wildcard hack/testreport/*.go test/harness/waits/*.go)
 bin/promtool: hack/alerts/go.mod
 	cd hack/alerts && go build -tags remove_all_sd -o ../../bin/promtool github.com/prometheus/prometheus/cmd/promtool
 
+bin/prometheus: hack/alerts/go.mod
+	cd hack/alerts && go build -tags remove_all_sd -o ../../bin/prometheus github.com/prometheus/prometheus/cmd/prometheus
+
 .PHONY: e2e
 e2e: $(CLUSTER_TOOL) bin/testreport binaries ## Tests on a whole cluster with pods: the three below.
 # Two of them at a time, since they mostly wait and share no cluster.
@@ -249,6 +252,11 @@ e2e-plumbline: $(CLUSTER_TOOL) ## Plumbline on a whole cluster.
 .PHONY: e2e-mesh-long
 e2e-mesh-long: $(CLUSTER_TOOL) ## Splits on real pods: ten rounds of steps, kills and restarts at once, and a discovery server that is away for ten minutes, longer than tokens live.
 	PLUMBLINE_OUTAGE=10m E2E_NAME=mesh go test -count=1 -tags e2e -timeout 60m -v -run 'TestSplitsOutliveFaults' $(GO_TEST_FLAGS) ./test/e2e/...
+
+.PHONY: delivery-long
+delivery-long: $(CLUSTER_TOOL) binaries bin/prometheus ## Rollouts on real pods, each story, under 210 orders a second, and the gates' client with a real Prometheus (25 minutes).
+	PROMETHEUS=$(CURDIR)/bin/prometheus $(TEST_INTEGRATION) -v $(GO_TEST_FLAGS) $(call integration,prometheus)
+	PLUMBLINE_LONG=1 E2E_NAME=delivery go test -count=1 -tags e2e -timeout 60m -v -run 'TestOnRealPods/rollouts' $(GO_TEST_FLAGS) ./test/e2e/...
 
 .PHONY: e2e-cluster
 e2e-cluster: ## The clusters themselves: life, repair, end.
@@ -326,6 +334,13 @@ bench-xds: $(CLUSTER_TOOL) ## The discovery server beside go-control-plane's two
 bench-xds-long: $(CLUSTER_TOOL) ## The same with 100, 1,000 and 10,000 proxies (up to 85 minutes; it needs 15,100 open files).
 	for n in 100 1000 10000; do go run ./hack/xdsload --counting --proxies $$n --services 5000 --rounds 20 --phase-limit 3m --limit 25m --servers plumbline,snapshot,linear; done
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" go run ./hack/xdsload path --proxies 10000 --services 5000 --endpoints 10 --scopes 1000 --rounds 100 --phase-limit 3m --limit 15m
+
+.PHONY: bench-delivery
+bench-delivery: $(CLUSTER_TOOL) ## What 1, 100 and 500 rollouts under way cost, and how soon the judge stops a canary beside fixed windows (12 minutes).
+	$(INTEGRATION) go test -tags integration -run '^$$' -bench RunningReleases -benchtime 1x -timeout 30m ./test/integration/abrelease
+	go test -run '^$$' -bench 'Count|Judge|Checkpoint' ./pkg/traffic/judge
+	go test -run '^$$' -bench CellsToldAndTaken ./pkg/traffic/ads/peers
+	PLUMBLINE_LONG=1 go test -count=1 -run TestTheTableOfWindows -v ./pkg/traffic/judge
 
 .PHONY: bench-mesh
 bench-mesh: $(CLUSTER_TOOL) ## Real Envoys: from a step, or a canary that loses its endpoints, to the first response that shows it; what retries, ejection, failover and lost packets cost (15 minutes).

@@ -29,6 +29,7 @@ func TestOnRealPods(t *testing.T) {
 		{"splits by share", splitsByShare},
 		{"splits beside pods", splitsBesidePods},
 		{"splits while proxies fail", proxiesFail},
+		{"rollouts", rolloutsOnRealPods},
 		{"the executor", executorOnRealPods},
 		{"drift", driftOnRealPods},
 		{"the examples are accepted", examplesAreAccepted},

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	runtimeclient "sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,9 +24,13 @@ type visits struct {
 	Settled  uint64            `json:"settled"`
 	Answered map[string]uint64 `json:"answered"`
 	Moved    map[string]uint64 `json:"moved"`
-	Failed   uint64            `json:"failed"`
-	Failures []string          `json:"failures"`
-	Slowest  int64             `json:"slowestMilliseconds"`
+	// LastSent is when the last order began that each version answered.
+	LastSent map[string]time.Time `json:"lastSent"`
+	Failed   uint64               `json:"failed"`
+	// Spoiled orders failed by the faults of the version that answered; Failed counts them too.
+	Spoiled  uint64   `json:"spoiled"`
+	Failures []string `json:"failures"`
+	Slowest  int64    `json:"slowestMilliseconds"`
 	// Calls by gRPC and orders on Sockets are counted apart; nil if the client sends none.
 	Calls   *visits `json:"calls"`
 	Sockets *visits `json:"sockets"`

@@ -5,6 +5,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -145,6 +146,8 @@ type client struct {
 	users           int
 	cookies         bool
 	header          string
+	// rate of its orders in a second; 0 is ordersPerSecond.
+	rate int
 	// besides is whether it orders by gRPC and on WebSockets as well.
 	besides bool
 }
@@ -154,7 +157,7 @@ func (c client) manifest() string {
 	if c.besides {
 		besides = besidesPerSecond
 	}
-	return strings.NewReplacer("NAME", c.name, "$BESIDES", fmt.Sprint(besides), "MODE", c.mode, "$RATE", fmt.Sprint(ordersPerSecond), "$URL", c.url, "$USERS", fmt.Sprint(c.users),
+	return strings.NewReplacer("NAME", c.name, "$BESIDES", fmt.Sprint(besides), "MODE", c.mode, "$RATE", fmt.Sprint(cmp.Or(c.rate, ordersPerSecond)), "$URL", c.url, "$USERS", fmt.Sprint(c.users),
 		"$COOKIES", fmt.Sprint(c.cookies), "$HEADER", c.header).Replace(clientManifest)
 }
 
@@ -166,7 +169,12 @@ func (c client) withoutProxy() string {
 // outside makes the client that orders through the gateway.
 func (m *mesh) outside(besides bool) client {
 	m.Helper()
-	c := client{name: "outside", url: throughGateway, header: "Host: " + m.namespace + ".example.com", besides: besides}
+	return m.throughGateway(client{besides: besides})
+}
+
+func (m *mesh) throughGateway(c client) client {
+	m.Helper()
+	c.name, c.url, c.header = "outside", throughGateway, "Host: "+m.namespace+".example.com"
 	m.apply(c.withoutProxy())
 	m.rolledOut(c.name)
 	m.kubectl("rollout", "status", "deployment/plumbline-gateway", "-n", systemNamespace, "--timeout=90s")
@@ -175,11 +183,24 @@ func (m *mesh) outside(besides bool) client {
 
 func newMesh(t *testing.T, name string, clients ...client) *mesh {
 	t.Helper()
+	return newMeshOf(t, name, []string{"stable", "canary"}, clients...)
+}
+
+func versionManifest(track string) string { return strings.ReplaceAll(serverManifest, "TRACK", track) }
+
+// newMeshOf some versions.
+func newMeshOf(t *testing.T, name string, tracks []string, clients ...client) *mesh {
+	t.Helper()
 	m := &mesh{t, "e2e-mesh-" + name}
 	t.Cleanup(m.remove)
-	manifest := meshManifest + strings.ReplaceAll(serverManifest, "TRACK", "stable") + strings.ReplaceAll(serverManifest, "TRACK", "canary")
+	manifest := meshManifest
+	for _, track := range tracks {
+		manifest += versionManifest(track)
+	}
 	m.apply(manifest)
-	m.rolledOut("pay-stable", "pay-canary")
+	for _, track := range tracks {
+		m.rolledOut("pay-" + track)
+	}
 	for _, c := range clients {
 		m.apply(c.manifest())
 	}

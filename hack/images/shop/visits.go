@@ -30,8 +30,10 @@ type visits struct {
 	// Answered counts answers by the version that gave them.
 	Answered map[string]uint64 `json:"answered"`
 	// Moved counts users who were answered by another version than before: "v1>v2".
-	Moved  map[string]uint64 `json:"moved"`
-	Failed uint64            `json:"failed"`
+	Moved map[string]uint64 `json:"moved"`
+	// LastSent is when the last order began that each version answered.
+	LastSent map[string]time.Time `json:"lastSent"`
+	Failed   uint64               `json:"failed"`
 	// Spoiled are those that failed by the faults of the version that answered; Failed counts them too.
 	Spoiled  uint64   `json:"spoiled,omitempty"`
 	Failures []string `json:"failures"`
@@ -71,7 +73,7 @@ type order struct {
 func newVisitor(rate, users int, send func(ctx context.Context, who int) (string, error)) *visitor {
 	return &visitor{
 		rate: rate, known: users > 0, send: send, users: make([]user, max(1, users)), open: map[uint64]struct{}{},
-		seen: visits{Answered: map[string]uint64{}, Moved: map[string]uint64{}},
+		seen: visits{Answered: map[string]uint64{}, Moved: map[string]uint64{}, LastSent: map[string]time.Time{}},
 	}
 }
 
@@ -121,22 +123,25 @@ func (v *visitor) begin() (order, bool) {
 func (v *visitor) visit(ctx context.Context, o order) {
 	began := time.Now()
 	version, err := v.send(ctx, o.user)
-	v.end(o, version, time.Since(began), err)
+	v.end(o, version, began, err)
 }
 
 // end notes how an order ended.
-func (v *visitor) end(o order, version string, took time.Duration, err error) {
+func (v *visitor) end(o order, version string, began time.Time, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	u := &v.users[o.user]
 	u.waits = false
 	delete(v.open, o.number)
-	v.seen.Slowest = max(v.seen.Slowest, took.Milliseconds())
+	v.seen.Slowest = max(v.seen.Slowest, time.Since(began).Milliseconds())
 	if err != nil {
 		v.fail(err)
 		return
 	}
 	v.seen.Answered[version]++
+	if began.After(v.seen.LastSent[version]) {
+		v.seen.LastSent[version] = began
+	}
 	if v.known && u.last != "" && u.last != version {
 		v.seen.Moved[u.last+">"+version]++
 	}
@@ -164,7 +169,7 @@ func (v *visitor) report() visits {
 	for number := range v.open {
 		seen.Settled = min(seen.Settled, number)
 	}
-	seen.Answered, seen.Moved = maps.Clone(seen.Answered), maps.Clone(seen.Moved)
+	seen.Answered, seen.Moved, seen.LastSent = maps.Clone(seen.Answered), maps.Clone(seen.Moved), maps.Clone(seen.LastSent)
 	seen.Failures = append([]string{}, seen.Failures...)
 	return seen
 }

@@ -24,6 +24,8 @@ import (
 const Timeout = 10 * time.Second
 
 const (
+	// evaluation bounds the time that Prometheus takes, so that its own error arrives within Timeout.
+	evaluation = Timeout - time.Second
 	// maxHeader of an answer, in bytes.
 	maxHeader = 16 << 10
 	// path of the API for instant queries.
@@ -82,7 +84,7 @@ func (c *Client) Query(ctx context.Context, promQL string) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
-	form := url.Values{"query": {promQL}, "timeout": {Timeout.String()}}
+	form := url.Values{"query": {promQL}, "timeout": {evaluation.String()}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.target, strings.NewReader(form.Encode()))
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrUnreachable, err)

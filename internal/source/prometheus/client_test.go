@@ -94,7 +94,7 @@ func TestQuery(t *testing.T) {
 
 func TestAQueryIsAskedAsTheAPIDemands(t *testing.T) {
 	_, config := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost || r.URL.Path != "/select/0/api/v1/query" || r.FormValue("query") != `up{a="b"}` || r.FormValue("timeout") != "10s" || r.Header.Get("Authorization") != "Bearer secret" {
+		if r.Method != http.MethodPost || r.URL.Path != "/select/0/api/v1/query" || r.FormValue("query") != `up{a="b"}` || r.FormValue("timeout") != "9s" || r.Header.Get("Authorization") != "Bearer secret" {
 			t.Errorf("the request is %s %s %v %v", r.Method, r.URL, r.Form, r.Header)
 		}
 		_, _ = io.WriteString(w, vector("1"))

@@ -140,13 +140,15 @@ func TestTheTableOfSimulations(t *testing.T) {
 		})
 	}
 	if long := runs == 1000; long && runtime.GOARCH == "amd64" { // others may round differently
-		checkTable(t, rows)
+		checkTable(t, "simulations", rows)
 	}
 }
 
-// checkTable compares with the table of docs/reference/judge.md, or writes it.
-func checkTable(t *testing.T, rows []string) {
-	const page, begin, end = "../../../docs/reference/judge.md", "<!-- begin simulations -->\n", "<!-- end simulations -->"
+// checkTable compares with a table of docs/reference/judge.md, or writes it.
+func checkTable(t *testing.T, name string, rows []string) {
+	t.Helper()
+	const page = "../../../docs/reference/judge.md"
+	begin, end := "<!-- begin "+name+" -->\n", "<!-- end "+name+" -->"
 	raw, err := os.ReadFile(filepath.FromSlash(page))
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +156,7 @@ func checkTable(t *testing.T, rows []string) {
 	before, rest, begins := strings.Cut(string(raw), begin)
 	table, after, ends := strings.Cut(rest, end)
 	if !begins || !ends {
-		t.Fatalf("%s has no table of simulations", page)
+		t.Fatalf("%s has no table of %s", page, name)
 	}
 	got := strings.Join(rows, "\n") + "\n"
 	if golden.Updates() {

@@ -92,8 +92,11 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 	s.must(err)
 	r := &replica{address: listener.Addr().String(), certificate: like.certificate, authority: like.authority, routers: &routers{}}
 	window, proxies := discovery.NewWindow(), discovery.NewRouters()
-	if as == asksProxies || as == waits {
+	switch {
+	case as == asksProxies || as == waits:
 		r.routers = proxies
+	case s.rollouts != nil:
+		r.routers = s.rollouts
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, done, serving := make(chan struct{}), make(chan error, 1), make(chan *serve.Server, 1)
@@ -117,6 +120,9 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 		r.lead()
 	}
 	times := times
+	if s.rollouts != nil {
+		times = abrelease.Times{} // a benchmark has those of production
+	}
 	times.KeptFor = s.keptFor
 	go func() {
 		defer close(led)
@@ -131,7 +137,7 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 				if err := mgr.Add(manager.RunnableFunc(proxies.Lead)); err != nil {
 					return err
 				}
-				return abrelease.Add(mgr, abrelease.Setup{Window: window, Routers: r.routers, Reporters: proxies, Namespace: s.namespace, Clock: clock.RealClock{}, Log: log, Times: times})
+				return abrelease.Add(mgr, abrelease.Setup{Window: window, Routers: r.routers, Reporters: proxies, Namespace: s.namespace, Clock: clock.RealClock{}, Log: log, Times: times, Rollouts: s.rollouts != nil})
 			})
 		}
 	}()
@@ -164,6 +170,8 @@ type shop struct {
 	keptFor time.Duration
 	// silence is how long a proxy is unheard when it counts as gone; 0 for that of production.
 	silence time.Duration
+	// rollouts are the routers of releases with stages; nil where no release has stages.
+	rollouts *meters
 }
 
 func newShop(t testing.TB) *shop {
