@@ -187,7 +187,7 @@ func (r *rollout) neverMovedBack(older, newer string) {
 }
 
 // reapply applies a manifest each second, as a tool of GitOps does that heals itself, until the test ends.
-// The returned function ends it, and fails the test if the tool ever changed an object.
+// The returned function ends it, and fails the test if an apply failed.
 func (r *rollout) reapply(manifest string) (end func()) {
 	r.Helper()
 	ctx, cancel := context.WithCancel(r.Context())
@@ -203,7 +203,7 @@ func (r *rollout) reapply(manifest string) (end func()) {
 				return
 			case <-tick.C:
 			}
-			if err := cluster.Apply(ctx, manifest, "--as", "platform", "--server-side", "--field-manager=gitops", "--force-conflicts"); err != nil && ctx.Err() == nil {
+			if err := cluster.Apply(ctx, manifest, "--as", "platform"); err != nil && ctx.Err() == nil {
 				done <- err
 				return
 			}

@@ -84,6 +84,7 @@ func (v visits) since(before visits) visits {
 	}
 	v.Started -= before.Started
 	v.Failed -= before.Failed
+	v.Spoiled -= before.Spoiled
 	v.Answered, v.Moved = less(v.Answered, before.Answered), less(v.Moved, before.Moved)
 	return v
 }
