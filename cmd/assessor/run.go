@@ -216,7 +216,7 @@ func newSetup(opts *assessor.Options, config *rest.Config, log logr.Logger) (ass
 		MaxConcurrentChecks: opts.MaxConcurrentChecks, ObjectCacheBytes: opts.ObjectCacheBytes,
 		StampedGroups: options.SplitList(opts.StampedGroups), Registered: opts.Registered,
 		Rules:       specguard.Config{Key: key, Grace: opts.RecordGrace, Stamp: stampSource(opts)},
-		StampPolicy: opts.StampPolicy, ReleaseNotifications: opts.ReleaseNotifications,
+		StampPolicy: opts.StampPolicy, Rollouts: opts.Rollouts,
 		Log: log, Clock: clock.RealClock{},
 	}
 	if opts.Redis.Address != "" {

@@ -62,8 +62,8 @@ type Options struct {
 	// DigestKeyFile holds the key of the digests by which findings tell changed
 	// values from unchanged ones without showing them.
 	DigestKeyFile string
-	// ReleaseNotifications has people be told about rollouts.
-	ReleaseNotifications bool
+	// Rollouts says that the installation has rollouts.
+	Rollouts bool
 	// RecordGrace is how long a change that only a record can explain waits for
 	// that record.
 	RecordGrace time.Duration
@@ -99,7 +99,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.Func("guarded-resources", "resources that the installation registers, as group/version/resource, comma separated; the group is empty for the core group", o.setRegistered)
 	fs.BoolVar(&o.StampWriter, "stamp-writer", false, "the webhook sets the writer stamp, no in-process policy does")
 	fs.BoolVar(&o.StampPolicy, "stamp-policy", false, "an in-process policy sets the writer stamp beside the webhook; with --stamp-writer, during a switch between the two")
-	fs.BoolVar(&o.ReleaseNotifications, "release-notifications", false, "tell people about the rollouts of ABReleases, by the channels of Environments")
+	fs.BoolVar(&o.Rollouts, "rollouts", false, "the installation has the rollouts of ABReleases: tell people about them, authorize what the executor leaves for them, and have plans wait; it needs rights to read ABReleases and ReleaseWorks")
 	fs.StringVar(&o.DigestKeyFile, "digest-key-file", "", "file with the key of value digests, 16 bytes or more; empty: a new key at every start")
 	fs.StringVar(&o.ExecutorUser, "executor-user", "", "user name of Plumbline's executor, whose writes authorize nothing; empty: there is none, and for the role execute its own service account's")
 	fs.DurationVar(&o.PlanRetention, "plan-retention", planRetention, "how long a remediation plan stays after its end")

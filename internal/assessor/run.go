@@ -66,8 +66,9 @@ type Setup struct {
 	PlanRetention time.Duration
 	// Notifications say how people are told; policies say who, and of what.
 	Notifications notifier.Settings
-	// ReleaseNotifications has people be told about rollouts, by the channels of Environments.
-	ReleaseNotifications bool
+	// Rollouts says that the installation has rollouts: people are told about them by the channels of
+	// Environments, what the executor leaves for them is authorized, and plans wait for them.
+	Rollouts bool
 	// Notifier takes the place of the one that Notifications make; may be nil.
 	Notifier policy.Notifier
 	// Rules of pkg/specguard. Without a Key one is made that lives as long as
@@ -207,7 +208,7 @@ func register(ctx context.Context, mgr manager.Manager, setup Setup) (*parts, er
 		mgr.Add(p.checks),
 		mgr.Add(elected.Synced(mgr.GetCache(), setup.Ready)),
 	)
-	if setup.ReleaseNotifications {
+	if setup.Rollouts {
 		releases := &notifier.Releases{People: p.people, Environments: p.environments, Started: setup.Clock.Now()}
 		err = errors.Join(err, releases.Register(mgr))
 	}
@@ -263,6 +264,9 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		Objects: p.ahead, Agenda: checks.NewAgenda(), Guards: p.guards, Defaults: p.defaults, Environments: p.environments, Kinds: kinds,
 		Records: baseline.NewRecords(), Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Clock: setup.Clock,
 		Config: baseline.Config{Rules: setup.Rules, Retention: setup.Retention, UnreadableAfter: setup.UnreadableAfter, ResyncPeriod: setup.ResyncPeriod, DriftInterval: setup.DriftInterval},
+	}
+	if setup.Rollouts {
+		p.baselines.Config.ReleaseExecutor = setup.Executor
 	}
 	p.baselines.Prepare()
 	if err := p.addStamps(mgr, setup); err != nil {

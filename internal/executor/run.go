@@ -163,6 +163,9 @@ func NewExecutor(work *rest.Config, mapper meta.RESTMapper, time exec.Time, setu
 		Holder: lease + "-" + string(uuid.NewUUID()),
 	}
 	e.Evidence.Heads = exec.LedgerHeads{Executor: e}
+	if setup.ReleaseWorks {
+		e.Rollouts = plan.Rollouts{}
+	}
 	if setup.Mirror != nil {
 		e.Mirror = mirror{setup.Mirror, time, setup.Log.WithName("mirror")}
 	}
@@ -206,7 +209,7 @@ func carryWorks(mgr manager.Manager, executor *exec.Executor, setup Setup) error
 		return nil
 	}
 	works := &releasework.Reconciler{
-		Live: executor.Client, Targets: executor.Targets, Recorder: mgr.GetEventRecorder(lease), Time: executor.Time,
+		Live: executor.Client, Targets: executor.Targets, Guards: executor.Guards, Recorder: mgr.GetEventRecorder(lease), Time: executor.Time,
 		Namespace: setup.Namespace, Log: setup.Log.WithName("release"),
 	}
 	if err := works.Register(mgr); err != nil {

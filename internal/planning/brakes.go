@@ -9,6 +9,8 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
 // guardState holds the brakes of a guard, beside its rules.
@@ -25,6 +27,14 @@ func stateOf(spec *v1alpha1.GuardSpec, status *v1alpha1.GuardStatus, t guards.Ta
 		told:      specguard.FreezeOf(status),
 		counted:   specguard.NextFreeze(specguard.Freeze{}, t.Population, now),
 	}
+}
+
+// holder names the run of a release that has the object of a Baseline as a variation.
+func (w *World) holder(b *v1alpha1.Baseline) string {
+	if canon.ParseGVK(b.Spec.Target.APIVersion, b.Spec.Target.Kind).Group != "apps" {
+		return ""
+	}
+	return rollout.FindHolder(w.Releases, b.Namespace, b.Spec.Target.Kind, b.Spec.Target.Name)
 }
 
 // brakes looks through the guards that a Baseline names.

@@ -31,6 +31,8 @@ type FromCache struct {
 	Objects  Views
 	// Read reads an object past all caches; nil when the object is absent.
 	Read func(ctx context.Context, key kube.Key) (*kube.Object, error)
+	// Rollouts says that the installation has rollouts, and Cache has ABReleases.
+	Rollouts bool
 }
 
 // World implements Source.
@@ -41,7 +43,10 @@ func (s *FromCache) World(ctx context.Context, now time.Time) (*World, error) {
 	}
 	// Nothing of it is changed, and a copy of ten thousand Baselines would cost
 	// more than all that is done with them.
-	return w, readWorld(ctx, s.Cache, w, now, client.UnsafeDisableDeepCopy)
+	if err := readWorld(ctx, s.Cache, w, now, client.UnsafeDisableDeepCopy); err != nil || !s.Rollouts {
+		return w, err
+	}
+	return w, readReleases(ctx, s.Cache, w, client.UnsafeDisableDeepCopy)
 }
 
 // Object implements Source.
@@ -77,7 +82,17 @@ func (s *FromCache) Plan(ctx context.Context, namespace, name string) (*v1alpha1
 	return plan(ctx, s.Live, namespace, name)
 }
 
-// readWorld reads all but the guards' snapshot.
+// readReleases reads the releases whose runs may hold an object.
+func readReleases(ctx context.Context, reader client.Reader, w *World, options ...client.ListOption) error {
+	var releases v1alpha1.ABReleaseList
+	if err := reader.List(ctx, &releases, options...); err != nil {
+		return fmt.Errorf("listing ABReleases: %w", err)
+	}
+	w.Releases = releases.Items
+	return nil
+}
+
+// readWorld reads all but the guards' snapshot, and the releases.
 func readWorld(ctx context.Context, reader client.Reader, w *World, now time.Time, options ...client.ListOption) error {
 	var (
 		baselines     v1alpha1.BaselineList

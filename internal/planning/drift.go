@@ -42,6 +42,7 @@ func (g *gatherer) drift(ctx context.Context, s *subject) (planner.Drift, error)
 		d.FirstSeen = status.FirstSeenTime.Time
 	}
 	d.Suspended, d.Frozen = g.world.brakes(b)
+	d.Rollout = g.world.holder(b)
 	rules := g.rules(s)
 	g.repairs(b, &d)
 	g.managed(s, rules, &d)

@@ -113,6 +113,10 @@ func TestWhatIsLeftAlone(t *testing.T) {
 				c.Baselines[name].Status.FirstSeenTime = &metav1.Time{Time: epoch.Add(-time.Minute)}
 			}
 		}, planner.ReasonMassDrift, "SpecGuard/workloads"},
+		"a run of a release has it as a variation": {func(c *cluster) { c.Further = append(c.Further, releaseOf("shop", "web", "Running")) }, planner.ReasonRolloutUnderWay, "run 3 of ABRelease web is under way"},
+		"a run that has ended":                     {func(c *cluster) { c.Further = append(c.Further, releaseOf("shop", "web", "Completed")) }, "", ""},
+		"a run of another Deployment":              {func(c *cluster) { c.Further = append(c.Further, releaseOf("shop", "db", "Running")) }, "", ""},
+		"a run of another namespace":               {func(c *cluster) { c.Further = append(c.Further, releaseOf("bank", "web", "Running")) }, "", ""},
 		"a namespace that is being deleted": {func(c *cluster) {
 			c.Namespace.DeletionTimestamp, c.Namespace.Finalizers = &metav1.Time{Time: epoch}, []string{"kubernetes"}
 		}, planner.ReasonTerminating, ""},
@@ -249,6 +253,14 @@ func TestWhatIsLeftAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// releaseOf is a release whose stable variation is a Deployment, at run 3.
+func releaseOf(namespace, deployment string, state v1alpha1.RunState) *v1alpha1.ABRelease {
+	r := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	r.Spec.Variations = []v1alpha1.Variation{{Name: "stable", Workload: &v1alpha1.VariationWorkload{Kind: v1alpha1.VariationDeployment, Name: deployment}}}
+	r.Status.Rollout = &v1alpha1.RolloutStatus{Run: &v1alpha1.RolloutRun{Number: 3, State: state}}
+	return r
 }
 
 func managedBy(manager string) metav1.ManagedFieldsEntry {

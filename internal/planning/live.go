@@ -52,7 +52,10 @@ func (s *Live) World(ctx context.Context, now time.Time) (*World, error) {
 		return nil, err
 	}
 	w := &World{Guards: snapshot}
-	return w, readWorld(ctx, s.Reader, w, now)
+	if err := readWorld(ctx, s.Reader, w, now); err != nil {
+		return nil, err
+	}
+	return w, readReleases(ctx, s.Reader, w)
 }
 
 // Object implements Source. Kinds that the guards do not name are not asked for.

@@ -52,8 +52,10 @@ type World struct {
 	// Plans of all policies.
 	Plans        []v1alpha1.RemediationPlan
 	Environments []v1alpha1.Environment
-	Guards       *guards.Snapshot
-	Defaults     *guarddefaults.Active
+	// Releases are empty where the installation has no rollouts.
+	Releases []v1alpha1.ABRelease
+	Guards   *guards.Snapshot
+	Defaults *guarddefaults.Active
 
 	owners environment.Assignment
 	states map[specguard.GuardRef]guardState

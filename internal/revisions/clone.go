@@ -126,7 +126,8 @@ func (r *CloneReader) compare(ctx context.Context, v *Visit, pair *Pair, body, c
 			return err
 		}
 		canary.Targets, canary.Replicas = live.Targets, live.Replicas
-		if pair.Follows = live.Revision.Hash == wanted.Revision.Hash; pair.Follows {
+		pair.Follows = live.Revision.Hash == wanted.Revision.Hash
+		if pair.Clone.Altered = !pair.Follows; pair.Follows {
 			canary.Updated = live.Updated
 		}
 	}

@@ -99,7 +99,7 @@ func TestReadCloneTellsWhatTheExecutorWouldWrite(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" || pair.Follows != c.follows {
 				t.Errorf("follows %v, and the arm (-want +got):\n%s", pair.Follows, diff)
 			}
-			want := rollout.Clone{Variation: "canary", Deployment: "web-canary", Baseline: "web", MinReplicas: 2, Hash: pair.Clone.Hash, Change: "image shop:2"}
+			want := rollout.Clone{Variation: "canary", Deployment: "web-canary", Baseline: "web", MinReplicas: 2, Hash: pair.Clone.Hash, Change: "image shop:2", Altered: len(c.objects) > 1 && !c.follows}
 			if diff := cmp.Diff(want, pair.Clone); diff != "" || want.Hash == "" {
 				t.Errorf("the clone (-want +got):\n%s", diff)
 			}

@@ -25,6 +25,8 @@ type AuthorizeRevision struct {
 	At     time.Time
 	Origin v1alpha1.Origin
 	UID    string
+	// Release names the run that authorized the body in the name of By; nil if none did.
+	Release *v1alpha1.AuthorizedRelease
 	// Managers are the managedFields of the object when the body was authorized; nil when the
 	// object differs from the body, because the fields of a drift have other owners.
 	Managers []metav1.ManagedFieldsEntry

@@ -68,6 +68,8 @@ type Input struct {
 	BodyLost string
 	// Former are the authorized bodies of before; Step asks for them by ErrFormerNeeded.
 	Former Former
+	// Released is what the run of a release may have left in the object; nil if no run wrote it.
+	Released *Released
 	// Applied is the configuration that kubectl apply kept; Step asks for it by
 	// ErrAppliedNeeded.
 	Applied AppliedConfig
@@ -112,6 +114,8 @@ type step struct {
 	maker *v1alpha1.Actor
 	// acrossGap: what happened since it was last seen was not watched.
 	acrossGap bool
+	// release is the run that authorizes the present state; nil if none does.
+	release *v1alpha1.AuthorizedRelease
 }
 
 // writtenChange is a change of the write at hand, with its judgment.
@@ -231,17 +235,26 @@ func (s *step) present() error {
 	case !s.st.authorizes() && s.in.Rules.FindInertGuard() != "":
 		s.withoutDecision(s.in.Rules.FindInertGuard())
 		return nil
-	case !s.st.authorizes():
-		err = s.withoutAuthority()
-	case s.st.Observed.UID != "" && s.st.Observed.UID != s.obs.UID:
-		err = s.replaced()
-	default:
-		err = s.transition()
 	}
-	if err != nil || s.retry > 0 {
+	if err := s.judgeContent(); err != nil || s.retry > 0 {
 		return err
 	}
 	return s.finish()
+}
+
+// judgeContent judges what a release, or any other writer, has made of the object.
+func (s *step) judgeContent() error {
+	if released, err := s.takeReleased(); released || err != nil || s.retry > 0 {
+		return err
+	}
+	switch {
+	case !s.st.authorizes():
+		return s.withoutAuthority()
+	case s.st.Observed.UID != "" && s.st.Observed.UID != s.obs.UID:
+		return s.replaced()
+	default:
+		return s.transition()
+	}
 }
 
 // finish compares, honors an accept, and draws the conclusions.
@@ -348,11 +361,11 @@ func (s *step) authorize(body []byte, by string, origin v1alpha1.Origin) error {
 	s.st.Oversized = nil
 	s.st.Authorized = &v1alpha1.AuthorizedState{
 		UID: s.obs.UID, Hash: string(hash), Number: number, By: by, Origin: origin,
-		Revision: RevisionName(s.st.Name, number), AuthorizationTime: *timeTo(s.in.Now),
+		Revision: RevisionName(s.st.Name, number), AuthorizationTime: *timeTo(s.in.Now), Release: s.release,
 	}
 	s.kept = s.st.Authorized
 	authorized := AuthorizeRevision{
-		Number: number, Hash: hash, Body: s.st.Body, By: by, At: s.in.Now, Origin: origin, UID: s.obs.UID,
+		Number: number, Hash: hash, Body: s.st.Body, By: by, At: s.in.Now, Origin: origin, UID: s.obs.UID, Release: s.release,
 	}
 	if s.observes(hash) {
 		authorized.Managers = s.obs.Managers

@@ -67,6 +67,7 @@ type world struct {
 	size       func([]byte) int
 	since      time.Time // there are Baselines
 	applied    []byte    // the configuration that kubectl apply kept
+	released   *Released // what the run of a release may have left
 }
 
 func newWorld(t testing.TB) *world {
@@ -235,7 +236,7 @@ func (w *world) step(o Observation, accept *v1alpha1.AcceptRequest) (retried boo
 	in := Input{
 		State: w.state, Observation: o, Records: w.records, RecordsHealthy: w.healthy,
 		Rules: w.rules, Accept: accept, Now: w.now, Config: w.config, Stamps: w.policy.stamps(o), Scale: w.scale,
-		EncodedSize: w.size,
+		EncodedSize: w.size, Released: w.released,
 	}
 	if Imports(in.State, o, w.rules) {
 		in.BaselinesSince = w.since

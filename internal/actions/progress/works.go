@@ -26,6 +26,8 @@ func (g *gates) works() Gate {
 	switch {
 	case g.waits(rollout.WaitWork):
 		return g.held(name, "the executor has to carry the work out: kubectl get releaseworks -n "+g.Release.Namespace)
+	case g.waits(rollout.WaitTrust):
+		return g.held(name, "add the author to spec.trustedWriters of the guard, or have a user whom it trusts change the release")
 	case g.waits(rollout.WaitRefusedWork):
 		return g.held(name, "remove the cause, and ask for Retry, or ask for Rollback")
 	case len(g.in.Works) == 0:

@@ -131,7 +131,7 @@ func (a *app) blameHeader(b *v1alpha1.Baseline, r blameReport) string {
 	}
 	last := "Never authorized: nobody trusted has created it"
 	if r.Authorized != nil {
-		last = fmt.Sprintf("Last authorized by %s %s (revision %d, %s)", invocation.NameActor(r.Authorized.By), a.FormatAgo(r.Authorized.At), r.Authorized.Revision, r.Authorized.Origin)
+		last = fmt.Sprintf("Last authorized by %s %s (revision %d, %s)", guarded.NameAuthor(r.Authorized.By, r.Authorized.Release), a.FormatAgo(r.Authorized.At), r.Authorized.Revision, r.Authorized.Origin)
 	}
 	lines := []string{head, last}
 	if r.Contention != nil {

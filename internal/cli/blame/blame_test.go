@@ -62,3 +62,18 @@ func TestBlame_Golden(t *testing.T) {
 		})
 	}
 }
+
+// A state that a run authorized names the user who asked, and the run.
+func TestBlame_NamesTheRunThatAuthorized(t *testing.T) {
+	b := clitest.BaselineOf("web", func(b *v1alpha1.Baseline) {
+		b.Spec.Authorized.By, b.Spec.Authorized.Release = "ada", &v1alpha1.AuthorizedRelease{Name: "pay", Run: 7, WorkName: "pay-7-4"}
+	})
+	got := clitest.Cluster{Objects: []client.Object{b}}.Run(t, verbs, "", "blame", "deployment/web")
+	if !strings.Contains(got.Stdout, "Last authorized by ada by release pay, run 7 ") {
+		t.Errorf("it says:\n%s%s", got.Stdout, got.Stderr)
+	}
+	structured := clitest.Cluster{Objects: []client.Object{b}}.Run(t, verbs, "", "blame", "deployment/web", "-o", "json")
+	if !strings.Contains(structured.Stdout, `"workName": "pay-7-4"`) {
+		t.Errorf("JSON lacks the run:\n%s", structured.Stdout)
+	}
+}

@@ -3,8 +3,11 @@
 package guarded
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -15,6 +18,8 @@ type AuthorizedState struct {
 	At       metav1.Time     `json:"at,omitzero"`
 	Origin   v1alpha1.Origin `json:"origin,omitempty"`
 	Hash     string          `json:"hash"`
+	// Release names the run that authorized it in the name of By; nil if none did.
+	Release *v1alpha1.AuthorizedRelease `json:"release,omitempty"`
 }
 
 // ReportAuthorized returns the authorized state of a Baseline; nil where there is none.
@@ -25,6 +30,14 @@ func ReportAuthorized(b *v1alpha1.Baseline) *AuthorizedState {
 	}
 	return &AuthorizedState{
 		Revision: authorized.Number, By: authorized.By, At: authorized.AuthorizationTime,
-		Origin: authorized.Origin, Hash: authorized.Hash,
+		Origin: authorized.Origin, Hash: authorized.Hash, Release: authorized.Release,
 	}
+}
+
+// NameAuthor names the user who authorized a state, and the run that did so in the name of the user.
+func NameAuthor(by string, release *v1alpha1.AuthorizedRelease) string {
+	if release == nil {
+		return invocation.NameActor(by)
+	}
+	return fmt.Sprintf("%s by release %s, run %d", invocation.NameActor(by), release.Name, release.Run)
 }

@@ -120,6 +120,8 @@ type revisionReport struct {
 	At         metav1.Time `json:"at"`
 	Hash       string      `json:"hash"`
 	Size       int64       `json:"size"`
+	// Release names the run that authorized it in the name of By; nil if none did.
+	Release *v1alpha1.AuthorizedRelease `json:"release,omitempty"`
 }
 
 func (a *app) printHistory(cmd *cobra.Command, c *invocation.Cluster, t guarded.Target, b *v1alpha1.Baseline, o historyOptions) error {
@@ -132,7 +134,7 @@ func (a *app) printHistory(cmd *cobra.Command, c *invocation.Cluster, t guarded.
 		s := &revisions[i].Spec
 		reports = append(reports, revisionReport{
 			Revision: s.Number, Name: revisions[i].Name, Authorized: s.Number == b.Spec.Authorized.Number,
-			By: s.By, At: s.AuthorizationTime, Hash: s.Hash, Size: s.Size,
+			By: s.By, At: s.AuthorizationTime, Hash: s.Hash, Size: s.Size, Release: s.Release,
 		})
 	}
 	if o.output == "json" || o.output == "yaml" {
@@ -148,7 +150,7 @@ func (a *app) printHistory(cmd *cobra.Command, c *invocation.Cluster, t guarded.
 		if r.Authorized {
 			mark = "authorized"
 		}
-		rows = append(rows, []any{strconv.FormatInt(r.Revision, 10), invocation.NameActor(r.By), a.FormatAge(r.At), r.Hash, strconv.FormatInt(r.Size, 10), mark, invocation.FormatTimestamp(r.At)})
+		rows = append(rows, []any{strconv.FormatInt(r.Revision, 10), guarded.NameAuthor(r.By, r.Release), a.FormatAge(r.At), r.Hash, strconv.FormatInt(r.Size, 10), mark, invocation.FormatTimestamp(r.At)})
 	}
 	return a.PrintTable(invocation.TableOptions{Wide: o.output == "wide", NoHeaders: o.noHeaders},
 		[]invocation.Column{{Name: "Revision"}, {Name: "By"}, {Name: "Age"}, {Name: "Hash"}, {Name: "Size"}, {Name: "Now"}, {Name: "At", Wide: true}}, rows)

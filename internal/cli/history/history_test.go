@@ -4,6 +4,7 @@ package history
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,5 +38,19 @@ func TestHistory_Golden(t *testing.T) {
 	none := clitest.Cluster{Objects: []client.Object{clitest.BaselineOf("web", func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil })}}.Run(t, verbs, "", "history", "deployment/web")
 	if none.Code != 0 || none.Stdout != "" || none.Stderr != "No authorized state of deployment.apps/web found: nobody trusted has created it.\n" {
 		t.Errorf("history of what was never authorized gave %+v", none)
+	}
+}
+
+// A state that a run authorized names the user who asked, and the run.
+func TestHistory_NamesTheRunThatAuthorized(t *testing.T) {
+	web := clitest.BaselineOf("web")
+	revision := clitest.RevisionOf(t, web, 3, `{"spec":{"replicas":3}}`)
+	revision.Spec.By, revision.Spec.Release = "ada", &v1alpha1.AuthorizedRelease{Name: "pay", Run: 7, WorkName: "pay-7-4"}
+	objects := []client.Object{web, revision}
+	if got := (clitest.Cluster{Objects: objects}).Run(t, verbs, "", "history", "deployment/web"); !strings.Contains(got.Stdout, "ada by release pay, run 7") {
+		t.Errorf("it says:\n%s%s", got.Stdout, got.Stderr)
+	}
+	if got := (clitest.Cluster{Objects: objects}).Run(t, verbs, "", "history", "deployment/web", "-o", "json"); !strings.Contains(got.Stdout, `"workName": "pay-7-4"`) {
+		t.Errorf("JSON lacks the run:\n%s", got.Stdout)
 	}
 }

@@ -8,6 +8,7 @@
 //	read.go       what is known: the object's transitions, its Baseline, its guards
 //	observe.go    transitions become observations, one by one, in order
 //	decide.go     specguard.Step for each of them
+//	released.go   what the run of a release may have left, for such a step
 //	revision.go   authorized bodies: stored, loaded, completed after a crash, trimmed
 //	write.go      the Baseline: spec, then status, each a compare-and-swap
 //	retire.go     Baselines whose object or guard is gone

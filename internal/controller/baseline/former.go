@@ -73,19 +73,28 @@ func (r *Reconciler) findFormer(ctx context.Context, s *subject, name string, pe
 			return pending[i].Body, nil
 		}
 	}
+	if s.baseline == nil {
+		return nil, nil
+	}
+	return r.readKept(ctx, s.baseline, name)
+}
+
+// readKept reads the body of a revision of a Baseline; nil when the revision is gone, is of an
+// earlier Baseline of the name, or is damaged: trying again does not help.
+func (r *Reconciler) readKept(ctx context.Context, b *v1alpha1.Baseline, name string) ([]byte, error) {
 	var revision v1alpha1.BaselineRevision
-	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: name}, &revision)
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: b.Namespace, Name: name}, &revision)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading former revision %s: %w", name, err)
-	case s.baseline == nil || !owned(&revision, s.baseline):
-		return nil, nil // of an earlier Baseline of the name
+		return nil, fmt.Errorf("reading kept revision %s: %w", name, err)
+	case !owned(&revision, b):
+		return nil, nil
 	}
 	body, err := kube.Decompress(revision.Spec.Body)
 	if err != nil {
-		return nil, nil //nolint:nilerr // a damaged body vouches for nothing, and trying again does not help
+		return nil, nil //nolint:nilerr // a damaged body vouches for nothing
 	}
 	return body, nil
 }

@@ -70,6 +70,9 @@ type Config struct {
 	// DriftInterval is the period of an object that asks for checks without saying how
 	// often; a default if zero.
 	DriftInterval time.Duration
+	// ReleaseExecutor is the user name of the executor that carries ReleaseWorks out; empty where
+	// the installation has no rollouts.
+	ReleaseExecutor string
 }
 
 // Reconciler keeps the Baseline of each guarded object.

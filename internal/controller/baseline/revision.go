@@ -146,7 +146,7 @@ func newRevision(b *v1alpha1.Baseline, a specguard.AuthorizeRevision) *v1alpha1.
 		Spec: v1alpha1.BaselineRevisionSpec{
 			BaselineName: b.Name, Number: a.Number, Hash: string(a.Hash), By: a.By, AuthorizationTime: metav1.NewTime(a.At),
 			Encoding: v1alpha1.BodyEncodingZstd, Body: kube.Compress(a.Body), Size: int64(len(a.Body)),
-			FieldManagers: kube.EncodeFieldManagers(a.Managers),
+			FieldManagers: kube.EncodeFieldManagers(a.Managers), Release: a.Release,
 		},
 	}
 }
@@ -224,6 +224,7 @@ func authorizedBy(revision *v1alpha1.BaselineRevision) *v1alpha1.AuthorizedState
 		By:                revision.Spec.By,
 		AuthorizationTime: revision.Spec.AuthorizationTime,
 		Origin:            v1alpha1.Origin(revision.Annotations[annotationOrigin]),
+		Release:           revision.Spec.Release.DeepCopy(),
 	}
 }
 

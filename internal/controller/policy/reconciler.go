@@ -29,8 +29,8 @@ const (
 	// notReadyAgain is how soon a policy is looked at again when the guards were
 	// not read yet.
 	notReadyAgain = 200 * time.Millisecond
-	// healthAgain is how soon one is that waits for objects to become healthy or readable, or
-	// for a permission, of which no event tells.
+	// healthAgain is how soon one is that waits for objects to become healthy or readable, for a
+	// permission, or for the end of a rollout, of which no event tells.
 	healthAgain = 15 * time.Second
 	// underWayAgain is how soon one is whose plan is under way: the executor asks how many
 	// of the other objects are healthy, and no event tells that.
@@ -205,7 +205,12 @@ func (s *subject) nextLook() time.Time {
 // noEventTells says of a reason that no event may tell when it is over. An object is unknown
 // when it could not be read, or was seen later than its Baseline; neither changes the Baseline.
 func noEventTells(reason planner.Reason) bool {
-	return reason == planner.ReasonUnhealthy || reason == planner.ReasonNotAllowed || reason == planner.ReasonUnknown
+	switch reason {
+	case planner.ReasonUnhealthy, planner.ReasonNotAllowed, planner.ReasonUnknown, planner.ReasonRolloutUnderWay:
+		return true
+	default:
+		return false
+	}
 }
 
 // nextTooOld is when the next drift is too old to be put back without a person,

@@ -64,8 +64,13 @@ func (r *Reconciler) fill(ctx context.Context, f *work.Facts) (err error) {
 	if f.Earlier, err = r.readEarlier(ctx, f.Work); err != nil {
 		return err
 	}
-	f.Requester, err = r.requesterMay(ctx, f)
-	return err
+	if err := r.fillPlan(ctx, f); err != nil {
+		return err
+	}
+	if f.Requester, err = r.requesterMay(ctx, f); err != nil {
+		return err
+	}
+	return r.fillGuards(ctx, f)
 }
 
 // fillTargets reads the Deployments, and the selector of the Service.

@@ -31,7 +31,7 @@ const (
 	// maxActions bounds one run, so that a mistake cannot become a storm of requests.
 	maxActions = 20
 	// soon is when a work is looked at again that waits for an answer or for another work, and
-	// later when it waits for a right that a person has to give.
+	// later when it waits for a right, or the trust of a guard, that a person has to give.
 	soon  = 2 * time.Second
 	later = 30 * time.Second
 	// maxNote is the API server's limit of an Event's note, in bytes.
@@ -44,6 +44,8 @@ type Reconciler struct {
 	Live client.Client
 	// Targets sends and reads Deployments, byte for byte.
 	Targets exec.Targets
+	// Guards reads what the guards say.
+	Guards exec.Guards
 	// Recorder writes Kubernetes Events.
 	Recorder events.EventRecorder
 	// Time is the API server's time.
@@ -133,7 +135,7 @@ var errUnfenced = errors.New("the API server did not store the fence")
 
 // after says when a work that waits is looked at again.
 func after(reason v1alpha1.ReleaseWorkReason) time.Duration {
-	if reason == v1alpha1.WorkNotAllowed {
+	if reason == v1alpha1.WorkNotAllowed || reason == v1alpha1.WorkRequesterNotTrusted {
 		return later
 	}
 	return soon

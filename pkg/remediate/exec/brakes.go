@@ -26,6 +26,7 @@ type brakesRead struct {
 	halt        *reading[*v1alpha1.LedgerHalt]
 	ledgers     map[string]*v1alpha1.RemediationLedger
 	guards      *reading[GuardView]
+	holders     *reading[[]string]
 	budgets     *reading[budgets]
 	environment *reading[*v1alpha1.Environment]
 }
@@ -41,6 +42,7 @@ func (r *run) readBrakes(ctx context.Context) brakesRead {
 		return halt, err
 	})
 	read.guards = begin(&group, func() (GuardView, error) { return r.Guards.Read(ctx, r.Client) })
+	read.holders = begin(&group, func() ([]string, error) { return r.readHolders(ctx) })
 	read.budgets = begin(&group, func() (budgets, error) { return r.readBudgets(ctx) })
 	read.environment = begin(&group, func() (*v1alpha1.Environment, error) { return r.readEnvironment(ctx) })
 	group.Wait()
@@ -84,12 +86,12 @@ func (r *run) look(ctx context.Context) protocol.Brakes {
 	if digest := planner.Digest(&policy.Spec); digest != r.plan.Spec.Plan.Policy.Digest {
 		brakes.Superseded = "its policy has changed"
 	}
-	if read.budgets.err != nil {
+	if read.budgets.err != nil || read.holders.err != nil {
 		return unknown
 	}
 	r.budgets = read.budgets.value
 	brakes.NoDisruptions = r.budgets.cut || len(r.budgets.exhausted) > 0
-	if !r.closedByGuards(&brakes) && !r.closedByEnvironment(read.environment, &brakes) && !r.closedByHealth(&brakes) {
+	if !r.closedByGuards(&brakes) && !r.closedByRollout(read.holders.value, &brakes) && !r.closedByEnvironment(read.environment, &brakes) && !r.closedByHealth(&brakes) {
 		r.closedByTime(&brakes)
 	}
 	return brakes
@@ -178,6 +180,31 @@ func (r *run) closedByGuards(b *protocol.Brakes) bool {
 			b.Closed = frozen + " sees a mass drift: one cause is assumed, and a person has to look"
 			return true
 		}
+	}
+	return false
+}
+
+// holderAgain is when a plan is looked at again that waits for the end of a run.
+const holderAgain = 10 * time.Second
+
+// readHolders reads which runs of releases have targets of the plan as variations.
+func (r *run) readHolders(ctx context.Context) ([]string, error) {
+	if r.Rollouts == nil {
+		return nil, nil
+	}
+	return r.Rollouts.Holders(ctx, r.Client, r.plan.Namespace, r.plan.Spec.Plan.Targets) //nolint:wrapcheck // the adapter names the operation
+}
+
+// closedByRollout closes while a run has a target as a variation that the plan is not done with.
+func (r *run) closedByRollout(holders []string, b *protocol.Brakes) bool {
+	for i := range r.plan.Status.Steps {
+		step := &r.plan.Status.Steps[i]
+		if settled(step) || int(step.Index) >= len(holders) || holders[step.Index] == "" {
+			continue
+		}
+		b.Closed = string(planner.ReasonRolloutUnderWay) + ": " + planner.RolloutUnderWay(holders[step.Index])
+		b.Until = r.Time.Now().Add(holderAgain)
+		return true
 	}
 	return false
 }

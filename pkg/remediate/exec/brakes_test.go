@@ -4,14 +4,17 @@ package exec
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
@@ -130,6 +133,23 @@ var brakes = map[string]struct {
 		put:   func(w *world) { w.guards.frozen["web"] = "ClusterSpecGuard/shop" },
 		reads: protocol.Brakes{Known: true, MaximumTargets: 10, Closed: "ClusterSpecGuard/shop sees a mass drift: one cause is assumed, and a person has to look"},
 		then:  "Running: ClusterSpecGuard/shop sees a mass drift: one cause is assumed, and a person has to look",
+	},
+	"a run of a release has the target": {
+		put: func(w *world) { w.Rollouts = fakeRollouts{holder: "run 3 of ABRelease web"} },
+		reads: protocol.Brakes{
+			Known: true, MaximumTargets: 10, Until: epoch.Add(10 * time.Second),
+			Closed: "RolloutUnderWay: run 3 of ABRelease web is under way: a repair would change what it measures, and waits for its end",
+		},
+		then: "Running: RolloutUnderWay: run 3 of ABRelease web is under way: a repair would change what it measures, and waits for its end",
+	},
+	"no run of a release has the target": {
+		put:   func(w *world) { w.Rollouts = fakeRollouts{} },
+		reads: protocol.Brakes{Known: true, MaximumTargets: 10, ClosesAt: epoch.Add(time.Hour)},
+		then:  "Succeeded: ", write: true,
+	},
+	"the releases cannot be read": {
+		put:  func(w *world) { w.Rollouts = fakeRollouts{err: errNetwork} },
+		then: "Running: what may hold it back could not be read",
 	},
 	"the Environment is gone": {
 		put: func(w *world) {
@@ -328,6 +348,30 @@ func TestAPlanThatActsWithAnotherRightThanItsPolicyIsHalted(t *testing.T) {
 				t.Errorf("halted: %q, want %q: %+v", got.Halted, test.halted, got)
 			}
 		})
+	}
+}
+
+// fakeRollouts has one run that holds every target.
+type fakeRollouts struct {
+	holder string
+	err    error
+}
+
+// Holders implements Rollouts.
+func (f fakeRollouts) Holders(_ context.Context, _ client.Reader, _ string, targets []v1alpha1.PlanTarget) ([]string, error) {
+	return slices.Repeat([]string{f.holder}, len(targets)), f.err
+}
+
+// A run counts as long as a target that it has is not done.
+func TestARolloutCountsOnlyForTargetsThatAreNotDone(t *testing.T) {
+	for settled, closed := range map[v1alpha1.Toggle]bool{v1alpha1.Enabled: false, "": true} {
+		w := newWorld(t)
+		w.Rollouts = fakeRollouts{holder: "run 3 of ABRelease web"}
+		r := w.open()
+		r.plan.Status.Steps = []v1alpha1.PlanStep{{State: v1alpha1.StepVerified, Settled: settled}}
+		if got := r.look(t.Context()).Closed; (got != "") != closed {
+			t.Errorf("settled is %q: closed is %q", settled, got)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ type Observer interface {
 	LedgerStored(l *v1alpha1.RemediationLedger)
 }
 
-// Executor carries plans out. All fields but Cached and Mirror are needed.
+// Executor carries plans out. All fields but Cached, Rollouts and Mirror are needed.
 type Executor struct {
 	// Client must read live: no cache.
 	Client client.Client
@@ -58,7 +58,9 @@ type Executor struct {
 	Targets Targets
 	Kinds   Kinds
 	Guards  Guards
-	Bodies  Bodies
+	// Rollouts tells which runs of releases hold targets; nil where there are no rollouts.
+	Rollouts Rollouts
+	Bodies   Bodies
 	// Mirror may refuse; nil when there is no Redis.
 	Mirror   Mirror
 	Evidence *Recorder

@@ -38,6 +38,13 @@ type GuardView interface {
 	Terminating(namespace string) bool
 }
 
+// Rollouts reads which runs of releases are under way.
+type Rollouts interface {
+	// Holders names the run that has each of the targets as a variation; empty for those that none
+	// has.
+	Holders(ctx context.Context, from client.Reader, namespace string, targets []v1alpha1.PlanTarget) ([]string, error)
+}
+
 // Bodies reads the body that a revision holds, live. An error that is
 // apierrors.IsNotFound says that there is none; [ErrDamaged], that it is not one.
 type Bodies interface {

@@ -90,6 +90,7 @@ func TestVerdicts(t *testing.T) {
 		"a policy that notifies":      {func(s *situation) { s.in.Policy.Spec.Action = v1alpha1.ActionNotifyOnly }, NeverUnless, "writes nothing", 0},
 		"a policy for people":         {func(s *situation) { s.in.Policy.Spec.Trigger = v1alpha1.TriggerManual }, Executable, "kubectl plumbline plan execute", 0},
 		"an unmanaged object":         {func(s *situation) { s.drift.Managed = false }, NeverUnless, "Unmanaged", 0},
+		"a rollout under way":         {func(s *situation) { s.drift.Rollout = "run 3 of ABRelease web" }, RepairedAfter, "run 3 of ABRelease web is under way", 0},
 		"a mass drift":                {func(s *situation) { s.drift.Frozen = "SpecGuard/web" }, NeverUnless, "SpecGuard/web", 0},
 		"a fight":                     {func(s *situation) { s.drift.Contended = true }, RepairedAfter, "undoing", 0},
 		"an object nobody could read": {func(s *situation) { s.drift.State = v1alpha1.StateUnknown }, NotKnown, "Unknown", 0},

@@ -67,6 +67,9 @@ type Drift struct {
 	Suspended, Contended bool
 	// Frozen names the guard that sees a mass drift; empty when none does.
 	Frozen string
+	// Rollout names the run of an ABRelease that is under way and has it as a variation; empty when
+	// none has.
+	Rollout string
 	// Terminating says that it, or its namespace, is being deleted.
 	Terminating bool
 	// Claim names the plan that holds it; empty when none does, or that plan has

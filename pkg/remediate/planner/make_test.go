@@ -77,6 +77,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"a state that nobody knows":                     {drift: func(d *Drift) { d.State = "Odd" }, want: ReasonUnknown},
 		"what was never authorized":                     {drift: func(d *Drift) { d.Authorized = nil }, want: ReasonNothingAuthorized},
 		"what writers fight over":                       {drift: func(d *Drift) { d.Contended = true }, want: ReasonContended},
+		"what a rollout measures":                       {drift: func(d *Drift) { d.Rollout = "run 3 of ABRelease web" }, want: ReasonRolloutUnderWay},
 		"what drifts with too many others":              {drift: func(d *Drift) { d.Frozen = "ClusterSpecGuard/shop" }, want: ReasonMassDrift},
 		"what a plan holds":                             {drift: func(d *Drift) { d.Claim = "other" }, want: ReasonUnderWay},
 		"what a plan of the policy has":                 {under: []v1alpha1.RemediationPlan{planOf("shop", "deployments.apps.web")}, want: ReasonUnderWay},

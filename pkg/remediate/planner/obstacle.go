@@ -118,8 +118,16 @@ func brakes(_ *Input, d *Drift) Obstacle {
 		return obstacle(ReasonContended, "writers keep undoing each other's changes")
 	case d.Frozen != "":
 		return obstacle(ReasonMassDrift, "%s sees a mass drift: one cause is assumed, and a person has to look", d.Frozen)
+	case d.Rollout != "":
+		return obstacle(ReasonRolloutUnderWay, "%s", RolloutUnderWay(d.Rollout))
 	}
 	return Obstacle{}
+}
+
+// RolloutUnderWay says why nothing is put back while a run measures, or moves, what would be written.
+// Planner and executor say the same.
+func RolloutUnderWay(run string) string {
+	return run + " is under way: a repair would change what it measures, and waits for its end"
 }
 
 func underWay(in *Input, d *Drift) Obstacle {

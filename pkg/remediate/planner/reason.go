@@ -35,6 +35,8 @@ const (
 	ReasonAccepted Reason = "AcceptPending"
 	// ReasonMassDrift: so much drifts at once that one cause must be assumed.
 	ReasonMassDrift Reason = "MassDrift"
+	// ReasonRolloutUnderWay: a run of an ABRelease has it as a variation.
+	ReasonRolloutUnderWay Reason = "RolloutUnderWay"
 	// ReasonUnderWay: a plan has it already.
 	ReasonUnderWay Reason = "UnderWay"
 	// ReasonBelowSeverity: it matters less than the policy asks for.

@@ -66,6 +66,7 @@ func TestWhatAPersonAsksForIsPutBack(t *testing.T) {
 		"what was never authorized":            {drift: func(d *Drift) { d.Authorized = nil }, want: ReasonNothingAuthorized},
 		"what somebody has accepted":           {drift: func(d *Drift) { d.AcceptedBy = "alice" }, want: ReasonAccepted},
 		"what writers fight over":              {drift: func(d *Drift) { d.Contended = true }, want: ReasonContended},
+		"what a rollout measures":              {drift: func(d *Drift) { d.Rollout = "run 3 of ABRelease web" }, want: ReasonRolloutUnderWay},
 		"what is part of a mass drift":         {drift: func(d *Drift) { d.Frozen = "SpecGuard/x" }, want: ReasonMassDrift},
 		"what a plan holds":                    {drift: func(d *Drift) { d.Claim = "other" }, want: ReasonUnderWay},
 		"what a plan has done":                 {drift: func(d *Drift) { d.DoneBy = "other" }, want: ReasonDone},

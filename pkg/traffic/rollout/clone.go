@@ -30,6 +30,8 @@ type Clone struct {
 	Deployment, Baseline string
 	// MinReplicas is the least size of the clone in a run.
 	MinReplicas int
+	// Altered says that the Deployment of the clone has another pod template than the release gives.
+	Altered bool
 	// Changed says that the baseline has the change of the clone: to change it again changes nothing.
 	Changed bool
 	// Hash identifies the change, and Change says for people what differs, such as the images.
@@ -119,6 +121,26 @@ func (m *machine) shrinkEarly() {
 	if m.next.runState() == Created && m.next.Run.isCloned() && len(m.next.Works) == 0 && m.isSettled() && m.Arms[m.next.Run.Canary].Targets > 0 {
 		m.ask(ScaleClone, 0)
 	}
+}
+
+// endAltered ends a run whose clone another writer has changed: what is measured is not what the release
+// asks for. The revision is not to blame, so a person can ask for Retry.
+func (m *machine) endAltered() {
+	if m.isAltered() {
+		m.end(RolledBack, EndSuperseded, "another writer has changed the Deployment "+m.deployment()+", which voids the measurement: ask for Retry")
+	}
+}
+
+// isAltered tells whether another writer has changed the clone. A stage begins once the clone has its
+// template, and no later work of the run gives it another one.
+func (m *machine) isAltered() bool {
+	if m.Clone == nil || !m.Clone.Altered || !m.next.IsOn() {
+		return false
+	}
+	run := m.next.Run
+	hasBegun := run.State == Running || run.State == Promoting && run.ReturnTime.IsZero()
+	canary, is := m.arm(run.Canary)
+	return is && run.isCloned() && hasBegun && canary.Revision.Is(run.To)
 }
 
 // deployment names the clone for people.

@@ -32,6 +32,7 @@ func Decide(f Facts) Decision {
 	m.learnLabels()
 	m.learnBaseline()
 	m.supersede()
+	m.endAltered()
 	m.measureCapacity()
 	m.obey()
 	m.begin()

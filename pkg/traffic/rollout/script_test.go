@@ -56,9 +56,9 @@ type story struct {
 
 // TestStories runs the scripts. Among the commands, visitors has the split keep them, and cohort (ratio=N) tells
 // the counts of a cohort check, or too few without a ratio. The other commands are spec (YAML of spec.rollout), strategy NAME (YAML), arms
-// (NAME=REVISION/READY/TARGETS/UPDATED, and changed if the baseline has the change of the clone), verdict, proxies, do (a verb), pause, delete
+// (NAME=REVISION/READY/TARGETS/UPDATED, changed if the baseline has the change of the clone, and altered if the clone has another template), verdict, proxies, do (a verb), pause, delete
 // (to=VARIATION ready=N wants=N), installation, query (NAME VALUE, or the reason of no data), webhook
-// (NAME RESULT, and a message), clone (PROMOTION min=N change=HASH changed), work (NUMBER PHASE run=N,
+// (NAME RESULT, and a message), clone (PROMOTION min=N change=HASH changed), work (NUMBER PHASE run=N distrusted,
 // and a message), and at. Rewrite the scripts with UPDATE_GOLDEN=1.
 func TestStories(t *testing.T) {
 	if golden.Updates() {
@@ -92,6 +92,10 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 		for _, arg := range d.CmdArgs {
 			if arg.Key == "changed" { // the baseline has the change of the clone
 				s.clone.Changed = true
+				continue
+			}
+			if arg.Key == "altered" { // another writer has changed the clone
+				s.clone.Altered = true
 				continue
 			}
 			var a rollout.Arm
@@ -160,13 +164,14 @@ func (s *story) copy(t *testing.T, d *datadriven.TestData) {
 	}
 	d.MaybeScanArgs(t, "min", &s.clone.MinReplicas)
 	d.MaybeScanArgs(t, "change", &s.clone.Hash)
-	s.clone.Changed = d.HasArg("changed")
+	s.clone.Changed, s.clone.Altered = d.HasArg("changed"), false
 }
 
 // answer as the executor does; the last answer to a work is the one that is known.
 func (s *story) answer(t *testing.T, d *datadriven.TestData) {
 	a := rollout.WorkAnswer{Run: 1, Phase: rollout.WorkPhase(d.CmdArgs[1].Key), Message: strings.TrimSpace(d.Input)}
 	d.MaybeScanArgs(t, "run", &a.Run)
+	a.Distrusted = d.HasArg("distrusted")
 	number, err := strconv.ParseInt(d.CmdArgs[0].Key, 10, 64)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 // WaitReason says what a run waits for, in one word.
 type WaitReason string
 
-// The reasons. WaitStart, WaitApproval, WaitAdvance, WaitBaseline and, in a run, WaitRefusedWork end the run
+// The reasons. WaitStart, WaitApproval, WaitAdvance, WaitBaseline, WaitTrust and, in a run, WaitRefusedWork end the run
 // at their deadline, WaitDeployment rolls it back, WaitMinimumTime goes on, and WaitDecision does what
 // onUndecided says. At the deadline of WaitCapacity, WaitFallback, WaitAcknowledgment, WaitTraffic, WaitData,
 // WaitGate, WaitWork and WaitBaselinePods people are told. The others have none.
@@ -39,6 +39,7 @@ const (
 	WaitReturn         WaitReason = "Deletion"
 	WaitWork           WaitReason = "WorkPending"
 	WaitRefusedWork    WaitReason = "WorkRefused"
+	WaitTrust          WaitReason = "RequesterNotTrusted"
 	WaitBaseline       WaitReason = "BaselineUnchanged"
 	WaitBaselinePods   WaitReason = "BaselineRollout"
 )

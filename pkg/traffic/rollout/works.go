@@ -69,6 +69,8 @@ type WorkAnswer struct {
 	Run, Number int64
 	Phase       WorkPhase
 	Message     string
+	// Distrusted says that the work waits because a guard does not trust the author of the release.
+	Distrusted bool
 }
 
 // ask has the executor asked for a work. The number of a work is used once.
@@ -163,8 +165,18 @@ func (m *machine) isIdle() bool {
 	return false
 }
 
-// waitWork waits for the executor.
+// isDistrusted tells whether a guard does not trust the author of the release, so the executor does not
+// write.
+func (m *machine) isDistrusted(w *Work) bool {
+	return slices.ContainsFunc(m.Works, func(a WorkAnswer) bool { return a.Run == w.Run && a.Number == w.Number && a.Distrusted })
+}
+
+// waitWork waits for the executor, or for a person if the executor may not write.
 func (m *machine) waitWork(w *Work) {
+	if m.next.IsOn() && m.isDistrusted(w) {
+		m.waitPerson(WaitTrust, "a person to change the guard or the author of the release: %s", w.Message)
+		return
+	}
 	text := "the executor to carry out work %d of run %d, %s: "
 	says := w.Message
 	switch {

@@ -41,7 +41,10 @@ func AnswersOf(r *v1alpha1.ABRelease, works []v1alpha1.ReleaseWork) []WorkAnswer
 		if a.Phase == "" {
 			a.Phase = WorkIsPending
 		}
-		if w.Status.Reason != "" {
+		a.Distrusted = w.Status.Reason == v1alpha1.WorkRequesterNotTrusted && !a.Phase.settled()
+		switch {
+		case a.Distrusted: // the run waits for a reason of that name
+		case w.Status.Reason != "":
 			a.Message = string(w.Status.Reason) + ": " + a.Message
 		}
 		answers = append(answers, a)

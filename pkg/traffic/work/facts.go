@@ -32,6 +32,12 @@ type Facts struct {
 	// if there is none. Works of a release end in their order, so the label of a later write
 	// hides no earlier one.
 	Earlier string
+	// Distrusting names a guard that selects what the run writes and does not trust the user in whose
+	// name the work acts; empty if there is none.
+	Distrusting string
+	// Plan is the name of the RemediationPlan that holds the target; empty if none does, or the plan
+	// itself waits for the end of the run.
+	Plan string
 	// Halted tells who halted a ledger that counts for the namespace, and why; empty if none
 	// is halted.
 	Halted string

@@ -31,7 +31,7 @@ func objectTo(f *Facts) *objection {
 	if !ScalesToZero(&f.Work.Spec) {
 		checks = append(checks, objectToForward, objectToBaseline)
 	}
-	checks = append(checks, objectToTarget, objectToOrder, objectToRequester, objectToChange)
+	checks = append(checks, objectToTarget, objectToOrder, objectToPlan, objectToRequester, objectToTrust, objectToChange)
 	for _, check := range checks {
 		if o := check(f); o != nil {
 			return o
@@ -140,6 +140,15 @@ func objectToOrder(f *Facts) *objection {
 	return &objection{v1alpha1.WorkQueued, "the ReleaseWork " + f.Earlier + " has not ended", true}
 }
 
+// objectToPlan has a work wait while a plan writes the target. A plan that finds the run under way lets
+// go, so the two do not wait for each other.
+func objectToPlan(f *Facts) *objection {
+	if f.Plan == "" {
+		return nil
+	}
+	return &objection{v1alpha1.WorkTargetClaimed, "the RemediationPlan " + f.Plan + " holds the Deployment " + TargetName(f.Work, f.Release), true}
+}
+
 // objectToExecutor asks whether the executor may write. The right is the installation's to give, so
 // the work waits for it. Without the right the executor reads no target.
 func objectToExecutor(f *Facts) *objection {
@@ -167,4 +176,17 @@ func objectToRequester(f *Facts) *objection {
 	case RightGiven:
 	}
 	return nil
+}
+
+// objectToTrust asks whether each guard of what the run writes trusts the author of the release. What the
+// executor leaves would be drift otherwise. A person has to change the guard or the release, so the work
+// waits.
+func objectToTrust(f *Facts) *objection {
+	if ScalesToZero(&f.Work.Spec) || f.Distrusting == "" {
+		return nil
+	}
+	who := f.Release.Spec.Rollout.RequestedBy
+	return &objection{v1alpha1.WorkRequesterNotTrusted, fmt.Sprintf(
+		"%s does not trust %s, whom spec.rollout.requestedBy names: add the user to spec.trustedWriters of the guard, or have a user whom the guard trusts change the release",
+		f.Distrusting, who), true}
 }

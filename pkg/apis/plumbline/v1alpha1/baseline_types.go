@@ -37,6 +37,25 @@ type BaselineTarget struct {
 	Name string `json:"name,omitempty"`
 }
 
+// AuthorizedRelease is the rollout in whose run a state was authorized. The executor made the
+// write, and the user who changed the ABRelease last asked for it.
+type AuthorizedRelease struct {
+	// name of the ABRelease, in the namespace of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// run of the ABRelease.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Run int64 `json:"run,omitempty"`
+	// workName names the ReleaseWork of the write.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	WorkName string `json:"workName,omitempty"`
+}
+
 // AuthorizedState is what the object should be.
 type AuthorizedState struct {
 	// uid of the object that was authorized.
@@ -70,6 +89,9 @@ type AuthorizedState struct {
 	// origin says how the object came under guard.
 	// +required
 	Origin Origin `json:"origin,omitempty"`
+	// release names the run that authorized it in the name of by. If unset, no run did.
+	// +optional
+	Release *AuthorizedRelease `json:"release,omitempty"`
 }
 
 // AcceptRequest asks to authorize what runs now.

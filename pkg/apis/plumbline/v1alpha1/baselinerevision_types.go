@@ -63,6 +63,9 @@ type BaselineRevisionSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536
 	FieldManagers []byte `json:"fieldManagers,omitempty"`
+	// release names the run that authorized it in the name of by. If unset, no run did.
+	// +optional
+	Release *AuthorizedRelease `json:"release,omitempty"`
 	// size of the body before encoding, in bytes.
 	// +required
 	// +kubebuilder:validation:Minimum=2

@@ -43,7 +43,7 @@ const (
 )
 
 // ReleaseWorkReason says why a work waits, or ended as it did.
-// +kubebuilder:validation:Enum=ReleaseGone;ReleaseReplaced;ReleaseDeleted;RunOver;InvalidSpec;BaselineGone;BaselineChanged;CloneGone;NotOwned;GitOpsOwned;NotAllowed;Halted;Queued;WouldNotConverge;WriteRefused;TargetMoved;Terminating;Unreadable
+// +kubebuilder:validation:Enum=ReleaseGone;ReleaseReplaced;ReleaseDeleted;RunOver;InvalidSpec;BaselineGone;BaselineChanged;CloneGone;NotOwned;GitOpsOwned;NotAllowed;RequesterNotTrusted;TargetClaimed;Halted;Queued;WouldNotConverge;WriteRefused;TargetMoved;Terminating;Unreadable
 // +kubebuilder:validation:MaxLength=32
 type ReleaseWorkReason string
 
@@ -71,6 +71,11 @@ const (
 	WorkGitOpsOwned ReleaseWorkReason = "GitOpsOwned"
 	// WorkNotAllowed: the requester, or the executor, may not write it.
 	WorkNotAllowed ReleaseWorkReason = "NotAllowed"
+	// WorkRequesterNotTrusted: a guard of what the run writes does not trust the author of the
+	// release, so the write would be drift.
+	WorkRequesterNotTrusted ReleaseWorkReason = "RequesterNotTrusted"
+	// WorkTargetClaimed: a RemediationPlan holds the target.
+	WorkTargetClaimed ReleaseWorkReason = "TargetClaimed"
 	// WorkHalted: a RemediationLedger of the namespace is halted.
 	WorkHalted ReleaseWorkReason = "Halted"
 	// WorkQueued: an earlier work of the release has not ended.

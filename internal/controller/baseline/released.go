@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package baseline
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/work"
+)
+
+// readReleased reads what the run of a release may have left in the observed version: nil unless
+// the version carries the label of a work, has the executor's stamp, and is not what was judged
+// last. All of it is read live, since it decides on what is authorized.
+func (r *Reconciler) readReleased(ctx context.Context, s *subject, state *specguard.State, look observed) (*specguard.Released, error) {
+	present, is := look.observation.(specguard.Present)
+	uid := present.Labels[v1alpha1.LabelReleaseWork]
+	switch {
+	case !is || uid == "" || r.Config.ReleaseExecutor == "" || present.Writer != r.Config.ReleaseExecutor:
+		return nil, nil
+	case present.Labels[evidence.LabelPlan] != "": // a work takes the marks of a plan off, so the plan wrote last
+		return nil, nil
+	case s.key.Group != "apps" || s.key.Kind != string(v1alpha1.VariationDeployment):
+		return nil, nil
+	case state.Observed.FullHash == string(look.object.FullHash) && state.Observed.UID == present.UID && state.FindingsTotal == 0:
+		return nil, nil
+	}
+	mark, err := r.readMark(ctx, s, types.UID(uid))
+	if err != nil {
+		return nil, err
+	}
+	last := mark.Last()
+	if last == nil || mark.Release.Spec.Rollout == nil || mark.Release.Spec.Rollout.RequestedBy == "" {
+		return nil, nil
+	}
+	var from *unstructured.Unstructured
+	if last.Spec.Verb != v1alpha1.WorkUpdateBaseline {
+		if from, err = r.readStart(ctx, s, mark.Release, last); err != nil {
+			return nil, err
+		}
+	}
+	return released(s, mark, last, from), nil
+}
+
+// readMark reads the works of the namespace, and the release of the one that has the uid.
+func (r *Reconciler) readMark(ctx context.Context, s *subject, uid types.UID) (*work.Mark, error) {
+	mark := &work.Mark{UID: uid, Target: s.key.Name}
+	var works v1alpha1.ReleaseWorkList
+	if err := r.Live.List(ctx, &works, inNamespace(s.key.Namespace)); err != nil {
+		return nil, fmt.Errorf("listing ReleaseWorks of namespace %s: %w", s.key.Namespace, err)
+	}
+	mark.Works = works.Items
+	named := mark.Find()
+	if named == nil {
+		return mark, nil
+	}
+	release := &v1alpha1.ABRelease{}
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: named.Spec.ReleaseName}, release)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return nil, fmt.Errorf("reading ABRelease %s/%s: %w", s.key.Namespace, named.Spec.ReleaseName, err)
+	default:
+		mark.Release = release
+	}
+	return mark, nil
+}
+
+// readStart reads the authorized body of the stable variation's Deployment that a work starts from;
+// nil if no kept state is that body. A deployment by a trusted writer may have moved the authorized
+// body since, so former states count as well.
+func (r *Reconciler) readStart(ctx context.Context, s *subject, release *v1alpha1.ABRelease, of *v1alpha1.ReleaseWork) (*unstructured.Unstructured, error) {
+	name := work.BaselineName(release)
+	b := &v1alpha1.Baseline{}
+	err := r.Client.Get(ctx, types.NamespacedName{Namespace: s.key.Namespace, Name: specguard.BaselineName(s.resource.Plural, s.key.Group, name)}, b)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return nil, fmt.Errorf("reading the Baseline of Deployment %s/%s: %w", s.key.Namespace, name, err)
+	case err != nil, b.Spec.Authorized == nil, b.Status.RetirementTime != nil, b.Status.Oversized != nil:
+		return nil, nil //nolint:nilerr // without a Baseline no state is authorized
+	}
+	for number := b.Spec.Authorized.Number; number > max(0, b.Spec.Authorized.Number-maxRevisions); number-- {
+		content, err := r.readKept(ctx, b, specguard.RevisionName(b.Name, number))
+		if err != nil {
+			return nil, err
+		}
+		if content == nil {
+			continue
+		}
+		body, err := work.ReadBody(content, s.key.Namespace, name)
+		if err == nil && work.StartsFrom(of, body) {
+			return body, nil
+		}
+	}
+	return nil, nil
+}
+
+// released is what a work may leave, as the rules ask for it.
+func released(s *subject, mark *work.Mark, of *v1alpha1.ReleaseWork, from *unstructured.Unstructured) *specguard.Released {
+	release, in := mark.Release, mark.Release.Spec.Rollout
+	return &specguard.Released{
+		Requester: specguard.Identity{User: in.RequestedBy, Groups: in.RequestedByGroups},
+		Release:   v1alpha1.AuthorizedRelease{Name: release.Name, Run: of.Spec.Run, WorkName: of.Name},
+		Creates:   of.Spec.Verb != v1alpha1.WorkUpdateBaseline,
+		Pending:   from == nil && of.Spec.Verb != v1alpha1.WorkUpdateBaseline && mark.IsOn(),
+		Bodies: func(authorized []byte) (bodies [][]byte) {
+			var own *unstructured.Unstructured
+			if authorized != nil {
+				own, _ = work.ReadBody(authorized, s.key.Namespace, s.key.Name) // a body that cannot be read leaves nothing
+			}
+			for _, left := range work.Left(of, release, from, own) {
+				if body, err := work.WriteBody(left); err == nil {
+					bodies = append(bodies, body)
+				}
+			}
+			return bodies
+		},
+	}
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
+)
+
+func TestFindHolder(t *testing.T) {
+	const run = "run 3 of ABRelease web"
+	tests := map[string]struct {
+		change          func(*v1alpha1.ABRelease)
+		namespace, kind string
+		name            string
+		want            string
+	}{
+		"the stable variation":     {nil, "shop", "Deployment", "web", run},
+		"the clone":                {nil, "shop", "Deployment", "web-canary", run},
+		"another workload":         {nil, "shop", "Deployment", "db", ""},
+		"another kind of the name": {nil, "shop", "StatefulSet", "web", ""},
+		"another namespace":        {nil, "bank", "Deployment", "web", ""},
+		"a canary that is no clone": {func(r *v1alpha1.ABRelease) {
+			r.Spec.Variations[1] = v1alpha1.Variation{Name: "canary", Workload: &v1alpha1.VariationWorkload{Kind: "Deployment", Name: "b"}}
+		}, "shop", "Deployment", "b", run},
+		"a variation without a workload":       {func(r *v1alpha1.ABRelease) { r.Spec.Variations[0].Workload = nil }, "shop", "Deployment", "web", ""},
+		"a release without a run":              {func(r *v1alpha1.ABRelease) { r.Status.Rollout = nil }, "shop", "Deployment", "web", ""},
+		"a run that waits for its start":       {func(r *v1alpha1.ABRelease) { r.Status.Rollout.Run.State = "Created" }, "shop", "Deployment", "web", run},
+		"a run that has ended":                 {func(r *v1alpha1.ABRelease) { r.Status.Rollout.Run.State = "RolledBack" }, "shop", "Deployment", "web", ""},
+		"a run that has ended, with a work on": {func(r *v1alpha1.ABRelease) { endWith(r, v1alpha1.WorkRunning) }, "shop", "Deployment", "web-canary", run},
+		"a run that has ended, with all done":  {func(r *v1alpha1.ABRelease) { endWith(r, v1alpha1.WorkSucceeded) }, "shop", "Deployment", "web-canary", ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+			r.Spec.Stable = "stable"
+			r.Spec.Variations = []v1alpha1.Variation{
+				{Name: "stable", Workload: &v1alpha1.VariationWorkload{Kind: v1alpha1.VariationDeployment, Name: "web"}},
+				{Name: "canary", Clone: &v1alpha1.VariationClone{Image: "shop:2"}},
+			}
+			r.Status.Rollout = &v1alpha1.RolloutStatus{Run: &v1alpha1.RolloutRun{Number: 3, State: "Running"}}
+			if tc.change != nil {
+				tc.change(&r)
+			}
+			if got := rollout.FindHolder([]v1alpha1.ABRelease{r}, tc.namespace, tc.kind, tc.name); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// endWith has the run of a release be over, and its last work in a phase.
+func endWith(r *v1alpha1.ABRelease, phase v1alpha1.ReleaseWorkPhase) {
+	r.Status.Rollout.Run.State = "Completed"
+	r.Status.Rollout.Works = []v1alpha1.RolloutWork{{Number: 4, Run: 3, Verb: v1alpha1.WorkScale, Replicas: new(int32(0)), Phase: phase}}
+}
