@@ -23,6 +23,7 @@ import (
 func TestAPlanWaitsForTheEndOfARun(t *testing.T) {
 	startAssessor(t)
 	w := newGuardedWorld(t, "alice")
+	t.Cleanup(w.Forget) // the ledgers, once the executor has ended
 	w.Rollouts()
 	w.releasedBy("alice")
 	startExecutor(t, untouched)
@@ -60,10 +61,11 @@ func TestAPlanWaitsForTheEndOfARun(t *testing.T) {
 	w.UntilIs("web", "InSync")
 }
 
-// TestAWorkWaitsForAPlanThatHoldsItsTarget.
+// TestAWorkWaitsForAPlanThatHoldsItsTarget, and goes on once the plan lets go.
 func TestAWorkWaitsForAPlanThatHoldsItsTarget(t *testing.T) {
 	startAssessor(t)
 	w := newGuardedWorld(t, "alice")
+	t.Cleanup(w.Forget)
 	w.Deploy(guarded.CI, "api")
 	w.UntilIs("api", "InSync")
 	w.SetImage(mallory, "api", remediation.EvilImage)
