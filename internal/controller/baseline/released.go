@@ -17,23 +17,14 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/work"
 )
 
-// readReleased reads what the run of a release may have left in the observed version: nil unless
-// the version carries the label of a work, has the executor's stamp, and is not what was judged
-// last. All of it is read live, since it decides on what is authorized.
+// readReleased reads what the run of a release may have left in the observed version; nil unless the
+// version may be of a run. All of it is read live, since it decides on what is authorized.
 func (r *Reconciler) readReleased(ctx context.Context, s *subject, state *specguard.State, look observed) (*specguard.Released, error) {
-	present, is := look.observation.(specguard.Present)
-	uid := present.Labels[v1alpha1.LabelReleaseWork]
-	switch {
-	case !is || uid == "" || r.Config.ReleaseExecutor == "" || present.Writer != r.Config.ReleaseExecutor:
-		return nil, nil
-	case present.Labels[evidence.LabelPlan] != "": // a work takes the marks of a plan off, so the plan wrote last
-		return nil, nil
-	case s.key.Group != "apps" || s.key.Kind != string(v1alpha1.VariationDeployment):
-		return nil, nil
-	case state.Observed.FullHash == string(look.object.FullHash) && state.Observed.UID == present.UID && state.FindingsTotal == 0:
+	uid := r.releaseMark(s, state, look)
+	if uid == "" {
 		return nil, nil
 	}
-	mark, err := r.readMark(ctx, s, types.UID(uid))
+	mark, err := r.readMark(ctx, s, uid)
 	if err != nil {
 		return nil, err
 	}
@@ -48,6 +39,25 @@ func (r *Reconciler) readReleased(ctx context.Context, s *subject, state *specgu
 		}
 	}
 	return released(s, mark, last, from), nil
+}
+
+// releaseMark is the uid of the work that a version carries as a label; empty unless the version also has
+// the executor's stamp, and is not what was judged as in sync last.
+func (r *Reconciler) releaseMark(s *subject, state *specguard.State, look observed) types.UID {
+	present, is := look.observation.(specguard.Present)
+	if !is || r.Config.ReleaseExecutor == "" || present.Writer != r.Config.ReleaseExecutor {
+		return ""
+	}
+	if present.Labels[evidence.LabelPlan] != "" { // a work takes the marks of a plan off, so the plan wrote last
+		return ""
+	}
+	if s.key.Group != "apps" || s.key.Kind != string(v1alpha1.VariationDeployment) {
+		return ""
+	}
+	if last := &state.Observed; last.FullHash == string(look.object.FullHash) && last.UID == present.UID && state.FindingsTotal == 0 {
+		return ""
+	}
+	return types.UID(present.Labels[v1alpha1.LabelReleaseWork])
 }
 
 // readMark reads the works of the namespace, and the release of the one that has the uid.

@@ -86,12 +86,12 @@ func (r *run) look(ctx context.Context) protocol.Brakes {
 	if digest := planner.Digest(&policy.Spec); digest != r.plan.Spec.Plan.Policy.Digest {
 		brakes.Superseded = "its policy has changed"
 	}
-	if read.budgets.err != nil || read.holders.err != nil {
+	if read.budgets.err != nil {
 		return unknown
 	}
 	r.budgets = read.budgets.value
 	brakes.NoDisruptions = r.budgets.cut || len(r.budgets.exhausted) > 0
-	if !r.closedByGuards(&brakes) && !r.closedByRollout(read.holders.value, &brakes) && !r.closedByEnvironment(read.environment, &brakes) && !r.closedByHealth(&brakes) {
+	if !r.closedByGuards(&brakes) && !r.closedByRollout(read.holders, &brakes) && !r.closedByEnvironment(read.environment, &brakes) && !r.closedByHealth(&brakes) {
 		r.closedByTime(&brakes)
 	}
 	return brakes
@@ -196,7 +196,12 @@ func (r *run) readHolders(ctx context.Context) ([]string, error) {
 }
 
 // closedByRollout closes while a run has a target as a variation that the plan is not done with.
-func (r *run) closedByRollout(holders []string, b *protocol.Brakes) bool {
+func (r *run) closedByRollout(read *reading[[]string], b *protocol.Brakes) bool {
+	if read.err != nil {
+		b.Known = false
+		return true
+	}
+	holders := read.value
 	for i := range r.plan.Status.Steps {
 		step := &r.plan.Status.Steps[i]
 		if settled(step) || int(step.Index) >= len(holders) || holders[step.Index] == "" {

@@ -148,8 +148,9 @@ var brakes = map[string]struct {
 		then:  "Succeeded: ", write: true,
 	},
 	"the releases cannot be read": {
-		put:  func(w *world) { w.Rollouts = fakeRollouts{err: errNetwork} },
-		then: "Running: what may hold it back could not be read",
+		put:   func(w *world) { w.Rollouts = fakeRollouts{err: errNetwork} },
+		reads: protocol.Brakes{MaximumTargets: 10},
+		then:  "Running: what may hold it back could not be read",
 	},
 	"the Environment is gone": {
 		put: func(w *world) {
