@@ -58,3 +58,28 @@ func endWith(r *v1alpha1.ABRelease, phase v1alpha1.ReleaseWorkPhase) {
 	r.Status.Rollout.Run.State = "Completed"
 	r.Status.Rollout.Works = []v1alpha1.RolloutWork{{Number: 4, Run: 3, Verb: v1alpha1.WorkScale, Replicas: new(int32(0)), Phase: phase}}
 }
+
+// A work that a guard distrusts waits for a person, and a work that has ended waits for no guard.
+func TestAnswersOfTellsOfAGuardThatDistrusts(t *testing.T) {
+	for name, tc := range map[string]struct {
+		phase   v1alpha1.ReleaseWorkPhase
+		reason  v1alpha1.ReleaseWorkReason
+		want    bool
+		message string
+	}{
+		"a work that waits for trust":        {v1alpha1.WorkPending, v1alpha1.WorkRequesterNotTrusted, true, "says why"},
+		"between intent and write":           {v1alpha1.WorkRunning, v1alpha1.WorkRequesterNotTrusted, true, "says why"},
+		"a work that waits for a right":      {v1alpha1.WorkPending, v1alpha1.WorkNotAllowed, false, "NotAllowed: says why"},
+		"a work that has ended all the same": {v1alpha1.WorkRefused, v1alpha1.WorkRequesterNotTrusted, false, "RequesterNotTrusted: says why"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u"}}
+			w := v1alpha1.ReleaseWork{Spec: v1alpha1.ReleaseWorkSpec{ReleaseName: "web", ReleaseUID: "u", Run: 1, Number: 1}}
+			w.Status = v1alpha1.ReleaseWorkStatus{Phase: tc.phase, Reason: tc.reason, Message: "says why"}
+			got := rollout.AnswersOf(r, []v1alpha1.ReleaseWork{w})
+			if len(got) != 1 || got[0].Distrusted != tc.want || got[0].Message != tc.message {
+				t.Errorf("the answers are %+v", got)
+			}
+		})
+	}
+}
