@@ -28,7 +28,7 @@ func gatesOf(opts *options.Gates, now func() time.Time) (gateSetup, error) {
 		return gateSetup{}, fmt.Errorf("reading where webhooks may be: %w", err)
 	}
 	setup := gateSetup{
-		installation: rollout.Installation{Prometheus: opts.PrometheusURL != "", InlineQueries: opts.InlineQueries, GateSecrets: options.SplitList(opts.Secrets)},
+		installation: rollout.Installation{Prometheus: opts.PrometheusURL != "", InlineQueries: opts.InlineQueries, GateSecrets: options.SplitList(opts.Secrets), HeadroomPercent: &opts.HeadroomPercent},
 		egress:       egress,
 	}
 	if opts.PrometheusURL == "" {

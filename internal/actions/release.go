@@ -5,7 +5,6 @@ package actions
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,29 +56,26 @@ func PlanReleaseVerb(r *v1alpha1.ABRelease, verb v1alpha1.RolloutVerb, stage int
 		if stage == 0 && (verb == "Approve" || verb == "Skip") {
 			stage = status.Stage
 		}
-		if verb == "Retry" {
-			reason = nameWork(status, reason)
-		}
-		return &v1alpha1.RolloutControl{
+		control := &v1alpha1.RolloutControl{
 			Verb: verb, Run: status.Run.Number, Stage: stage, Variation: v1alpha1.VariationName(variation), RequestedBy: user, Reason: reason,
-		}, nil
-	}
-}
-
-// nameWork adds to the reason of a retry the work that was not done. So a retry of the next work is another
-// request: the discovery server answers the same request once.
-func nameWork(in *v1alpha1.RolloutStatus, reason string) string {
-	if n := len(in.Works); n > 0 && (in.Works[n-1].Phase == v1alpha1.WorkRefused || in.Works[n-1].Phase == v1alpha1.WorkFailed) {
-		named := strings.TrimSpace(fmt.Sprintf("%s (work %d)", reason, in.Works[n-1].Number))
-		if len(named) <= maxReason {
-			return named
 		}
+		control.Attempt = attemptOf(status, *control)
+		return control, nil
 	}
-	return reason
 }
 
-// maxReason of the schema.
-const maxReason = 256
+// attemptOf returns the attempt of a request: the discovery server answers the same request once, so a request
+// that was answered already is asked as the next attempt. The first attempt has no number.
+func attemptOf(in *v1alpha1.RolloutStatus, control v1alpha1.RolloutControl) int32 {
+	if in.Handled == nil {
+		return 0
+	}
+	answered := in.Handled.RolloutControl
+	if control.Attempt = answered.Attempt; control != answered {
+		return 0
+	}
+	return max(answered.Attempt, 1) + 1
+}
 
 const (
 	runCompleted  v1alpha1.RunState = "Completed"
@@ -92,15 +88,19 @@ func RequestReleaseVerb(ctx context.Context, c client.Client, r *v1alpha1.ABRele
 		if _, err := PlanReleaseVerb(now, control.Verb, control.Stage, string(control.Variation), control.RequestedBy, control.Reason); err != nil {
 			return nil, err
 		}
-		var stage any
-		if control.Stage > 0 {
-			stage = control.Stage
-		}
 		return inRollout("control", map[string]any{
-			"verb": control.Verb, "run": control.Run, "stage": stage, "variation": orNull(string(control.Variation)),
+			"verb": control.Verb, "run": control.Run, "stage": orAbsent(control.Stage), "attempt": orAbsent(control.Attempt), "variation": orNull(string(control.Variation)),
 			"requestedBy": control.RequestedBy, "reason": orNull(control.Reason),
 		}), nil
 	}, patchOptions(dryRun)...)
+}
+
+// orAbsent returns null for a number that is not set, so that a patch removes the field.
+func orAbsent(n int32) any {
+	if n == 0 {
+		return nil
+	}
+	return n
 }
 
 // RequestReleasePause keeps a release from going forward, or lets the release go on.

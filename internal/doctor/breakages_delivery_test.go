@@ -20,6 +20,12 @@ func delivered(change func(*Snapshot)) breakage {
 	})
 }
 
+// carryWorks has the executor carry ReleaseWorks out.
+func carryWorks(s *Snapshot) {
+	w := s.executorWorkload()
+	w.Args = append(w.Args, releaseWorksFlag)
+}
+
 func disableDelivery(s *Snapshot) { s.Workloads.Value[len(s.Workloads.Value)-1].Args = nil }
 
 func held(names ...string) Read[[]Held] {
@@ -54,7 +60,37 @@ func deliveryBreakages() map[string]map[string]breakage {
 			"strategies cannot be read": delivered(func(s *Snapshot) { s.Delivery.Strategies = forbidden[[]string]("list rolloutstrategies.plumbline.dev") }),
 			"there is no mesh":          on(func(*Snapshot) {}),
 		},
+		"delivery.works": {
+			"a release without a clone": delivered(func(*Snapshot) {}),
+			"a clone, and an executor that may write": delivered(func(s *Snapshot) {
+				s.Delivery.Releases.Value[0].NeedsExecutor, s.Delivery.Releases.Value[0].Namespace = true, "shop"
+				carryWorks(s)
+			}),
+			"a clone that cannot be made": delivered(func(s *Snapshot) {
+				r := &s.Delivery.Releases.Value[0]
+				r.NeedsExecutor, r.Namespace, r.Problem = true, "shop", "spec.variations[canary].clone.podLabels: the Service web selects the pods of the clone: give another value to one of app"
+				carryWorks(s)
+			}),
+			"a clone, and no executor": delivered(func(s *Snapshot) { s.Delivery.Releases.Value[0].NeedsExecutor = true }),
+			"a clone, and an executor that was not let in": delivered(func(s *Snapshot) {
+				s.Delivery.Releases.Value[0].NeedsExecutor = true
+				carryWorks(s)
+			}),
+			"many clones": delivered(func(s *Snapshot) {
+				for i := range maxProblems + 2 {
+					s.Delivery.Releases.Value = append(s.Delivery.Releases.Value, Release{Namespace: "mesh", Name: fmt.Sprint("web-", i), NeedsExecutor: true})
+				}
+			}),
+			"a clone, and delivery is off": delivered(func(s *Snapshot) { disableDelivery(s); s.Delivery.Releases.Value[0].NeedsExecutor = true }),
+			"releases cannot be read":      delivered(func(s *Snapshot) { s.Delivery.Releases = forbidden[[]Release]("list abreleases.plumbline.dev") }),
+			"roles cannot be read":         delivered(func(s *Snapshot) { s.Roles = forbidden[Roles]("list clusterroles.rbac.authorization.k8s.io") }),
+			"there is no mesh":             on(func(*Snapshot) {}),
+		},
 		"delivery.finalizers": {
+			"a deletion waits that would put a minimum back": on(func(s *Snapshot) {
+				s.Delivery.Held = held("web")
+				s.Delivery.Held.Value[0].Autoscaler, s.Delivery.Held.Value[0].Former = "web", 2
+			}),
 			"a release is held, and rollouts are carried out": delivered(func(s *Snapshot) { s.Delivery.Held = held("web") }),
 			"a release is held, and delivery is off":          delivered(func(s *Snapshot) { disableDelivery(s); s.Delivery.Held = held("web") }),
 			"a deletion waits, and there is no mesh": on(func(s *Snapshot) {

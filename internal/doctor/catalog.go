@@ -68,6 +68,7 @@ func Checks() []Check {
 		{"mesh.upstreams", Warning, "proxies get all Services that their pods ask for", withMesh("whether proxies get all Services that their pods ask for", checkMeshUpstreams)},
 		{"mesh.orphans", Warning, "no proxy runs without a discovery server", checkMeshOrphans},
 		{"delivery.releases", Warning, "rollouts go on", withMesh("whether rollouts go on", checkDelivery)},
+		{"delivery.works", Warning, "the executor can write what rollouts need", withMesh("whether the executor can write what rollouts need", checkWorks)},
 		{"delivery.finalizers", Warning, "no release waits for a discovery server that is gone", checkFinalizers},
 		{"delivery.strategies", Info, "releases use the strategies of people", withMesh("which strategies releases use", checkStrategies)},
 		{"delivery.prometheus", Warning, "no run waits for Prometheus", withMesh("whether Prometheus answers the queries of rollouts", checkPrometheus)},

@@ -34,6 +34,10 @@ type Release struct {
 	// nothing. Deadline is zero if there is none.
 	Waiting, Message string
 	Deadline         time.Time
+	// NeedsExecutor says that a variation is a clone, or that the minimum of an autoscaler is held in runs.
+	NeedsExecutor bool
+	// Problem says why a clone cannot be made; empty if nothing is known against it.
+	Problem string
 }
 
 func (r *Release) id() string { return "ABRelease/" + r.Namespace + "/" + r.Name }

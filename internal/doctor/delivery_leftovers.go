@@ -16,6 +16,9 @@ type Held struct {
 	Namespace, Name string
 	// Deleting says that the deletion was asked for, and waits.
 	Deleting bool
+	// Autoscaler has a minimum that a run has raised, and Former is the one of before; empty if none has.
+	Autoscaler string
+	Former     int32
 }
 
 // Silence is a query of a run that Prometheus did not answer.
@@ -46,9 +49,14 @@ func checkFinalizers(s *Snapshot) []Finding {
 		if h.Deleting {
 			message = "its deletion waits for a discovery server that carries out rollouts, and there is none"
 		}
+		byHand := ""
+		if h.Autoscaler != "" {
+			message += fmt.Sprintf(", and the HorizontalPodAutoscaler %s keeps the minReplicas of a run", h.Autoscaler)
+			byHand = fmt.Sprintf("kubectl patch hpa %s -n %s --type=merge -p '{\"spec\":{\"minReplicas\":%d}}'\n", h.Autoscaler, h.Namespace, h.Former)
+		}
 		out = append(out, Finding{
 			Severity: Warning, Object: "ABRelease/" + h.Namespace + "/" + h.Name, Message: message,
-			Fix: fmt.Sprintf("set delivery.enabled in the values of the chart, or let the Service select the pods that are to have the requests, and then\nkubectl patch abrelease %s -n %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", h.Name, h.Namespace),
+			Fix: fmt.Sprintf("set delivery.enabled in the values of the chart, or let the Service select the pods that are to have the requests, and then\n%skubectl patch abrelease %s -n %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", byHand, h.Name, h.Namespace),
 		})
 	}
 	return out

@@ -33,7 +33,7 @@ var (
 	}
 	// executorDelivery are its further rights in the whole cluster where it carries ReleaseWorks out.
 	executorDelivery = []grant{
-		{group: v1alpha1.GroupVersion.Group, verbs: readVerbs, resources: []string{"releaseworks"}},
+		{group: v1alpha1.GroupVersion.Group, verbs: []string{"get", "list", "watch", "delete"}, resources: []string{"releaseworks"}},
 		{group: v1alpha1.GroupVersion.Group, verbs: markVerbs, resources: []string{"releaseworks/status"}},
 		{group: v1alpha1.GroupVersion.Group, verbs: []string{"get", "list"}, resources: []string{"abreleases"}},
 		{verbs: []string{"get"}, resources: []string{"services"}},
@@ -68,16 +68,27 @@ func (s *Snapshot) executorTargetGrants() []grant {
 		if !slices.Contains(neverTargets, t.group) && t != (target{"", "serviceaccounts"}) {
 			out = append(out, grant{group: t.group, resources: []string{t.resource}, verbs: targetVerbs})
 		}
+		if t == autoscalers && s.carriesWorks() {
+			out = append(out, grant{group: t.group, resources: []string{t.resource}, verbs: []string{"list"}})
+		}
 	}
 	return out
 }
 
+// autoscalers are found by the executor where it holds the minimum of one for a rollout.
+var autoscalers = target{"autoscaling", "horizontalpodautoscalers"}
+
 // releaseWorksFlag has the executor carry ReleaseWorks out.
 const releaseWorksFlag = "--release-works=true"
 
+func (s *Snapshot) carriesWorks() bool {
+	w := s.executorWorkload()
+	return w != nil && slices.Contains(w.Args, releaseWorksFlag)
+}
+
 // executorClusterGrants are the rights of the executor in the whole cluster.
 func (s *Snapshot) executorClusterGrants() []grant {
-	if w := s.executorWorkload(); w != nil && slices.Contains(w.Args, releaseWorksFlag) {
+	if s.carriesWorks() {
 		return slices.Concat(executorEverywhere, executorDelivery)
 	}
 	return slices.Clone(executorEverywhere)

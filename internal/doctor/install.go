@@ -38,8 +38,8 @@ func checkInstalled(s *Snapshot) []Finding {
 
 // ownKinds are the resources that the chart installs.
 var ownKinds = []string{
-	"baselines", "baselinerevisions", "clusterspecguards", "environments", "guarddefaults",
-	"remediationledgers", "remediationplans", "remediationpolicies", "remediationrequests", "specguards",
+	"abreleases", "baselines", "baselinerevisions", "clusterspecguards", "environments", "guarddefaults", "releaseworks",
+	"remediationledgers", "remediationplans", "remediationpolicies", "remediationrequests", "rolloutstrategies", "specguards",
 }
 
 // checkKinds asks discovery, which everybody may read, and which tells a kind

@@ -198,19 +198,23 @@ func register(mgr manager.Manager, executor *exec.Executor, metrics *plan.Metric
 		mgr.Add(&prober{ready: executor.Evidence.Ready, clock: setup.Clock, log: setup.Log}),
 		mgr.Add(&sweeper{executor: executor, clock: setup.Clock, log: setup.Log}),
 		keepKeys(mgr, executor, setup),
-		carryWorks(mgr, executor, setup),
+		carryWorks(mgr, executor, leadership, setup),
 		mgr.Add(elected.Synced(mgr.GetCache(), setup.Ready)),
 	)
 }
 
 // carryWorks has ReleaseWorks carried out where the installation has rollouts.
-func carryWorks(mgr manager.Manager, executor *exec.Executor, setup Setup) error {
+func carryWorks(mgr manager.Manager, executor *exec.Executor, leadership *figures.Leadership, setup Setup) error {
 	if !setup.ReleaseWorks {
 		return nil
 	}
+	metrics, err := releasework.NewMetrics(setup.Registry, mgr.GetClient(), executor.Time, leadership.Leading)
+	if err != nil {
+		return fmt.Errorf("having ReleaseWorks counted: %w", err)
+	}
 	works := &releasework.Reconciler{
 		Live: executor.Client, Targets: executor.Targets, Guards: executor.Guards, Recorder: mgr.GetEventRecorder(lease), Time: executor.Time,
-		Namespace: setup.Namespace, Log: setup.Log.WithName("release"),
+		Namespace: setup.Namespace, Metrics: metrics, Log: setup.Log.WithName("release"),
 	}
 	if err := works.Register(mgr); err != nil {
 		return fmt.Errorf("having ReleaseWorks carried out: %w", err)

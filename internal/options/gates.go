@@ -4,14 +4,16 @@ package options
 
 import (
 	"flag"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/plumbline-dev/plumbline/internal/source/prometheus"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
-// Gates say which gates rollouts can have.
+// Gates say which gates rollouts can have, and how large their clones are.
 type Gates struct {
 	Egress
 	// PrometheusURL is where queries are asked; empty: rollouts have no queries.
@@ -22,6 +24,8 @@ type Gates struct {
 	PrometheusTokenFile string
 	// InlineQueries permits queries in the strategy of a release.
 	InlineQueries bool
+	// HeadroomPercent is what a clone has beyond its part of the pods.
+	HeadroomPercent int
 	// Secrets are those that webhooks may name, comma separated; empty: rollouts have no webhooks.
 	Secrets string
 }
@@ -33,11 +37,15 @@ func (g *Gates) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&g.PrometheusCAFile, "prometheus-ca-file", "", "file of the authorities that Prometheus is known by; read at every query; empty means those of the system")
 	fs.StringVar(&g.PrometheusTokenFile, "prometheus-token-file", "", "file with the token that Prometheus is shown; read at every query; empty for none")
 	fs.BoolVar(&g.InlineQueries, "inline-queries", false, "permit queries in the strategy of a release; each writer of releases can then read the metrics of Prometheus")
+	fs.IntVar(&g.HeadroomPercent, "headroom-percent", rollout.DefaultHeadroomPercent, "percent that a clone has beyond its part of the pods of the variation that it is made from, 0 to 200")
 	fs.StringVar(&g.Secrets, "gate-secrets", "", "Secrets in --namespace that webhooks of rollouts may name, comma separated; empty: rollouts have no webhooks")
 }
 
 func (g *Gates) validate() field.ErrorList {
 	errs := g.Validate()
+	if g.HeadroomPercent < 0 || g.HeadroomPercent > rollout.MaxHeadroomPercent {
+		errs = append(errs, field.Invalid(flagPath("headroom-percent"), g.HeadroomPercent, fmt.Sprintf("must be 0 to %d", rollout.MaxHeadroomPercent)))
+	}
 	errs = append(errs, validateFile("prometheus-ca-file", g.PrometheusCAFile)...)
 	errs = append(errs, validateFile("prometheus-token-file", g.PrometheusTokenFile)...)
 	if g.PrometheusURL == "" {

@@ -46,6 +46,12 @@ func TestGatesGetWhatIsConfiguredAlone(t *testing.T) {
 			values: []string{"--set", prometheusURL, "--set", "delivery.inlineQueries=true"},
 			args:   []string{"--prometheus-url=https://prometheus.monitoring:9090", "--inline-queries"}, ports: []int{9090},
 		},
+		"clones that are larger": {
+			values: []string{"--set", "delivery.headroomPercent=50"}, args: []string{"--headroom-percent=50"},
+		},
+		"clones without headroom": {
+			values: []string{"--set", "delivery.headroomPercent=0"}, args: []string{"--headroom-percent=0"},
+		},
 		"series of releases": {
 			values: []string{"--set", "monitoring.releaseSeries=true"}, args: []string{"--release-series"},
 		},

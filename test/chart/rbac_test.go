@@ -46,7 +46,7 @@ func TestWhoMayDoWhatWhenReleasesAreRolledOut(t *testing.T) {
 }
 
 // What is added when the executor carries out what rollouts ask of it: no right to write a workload
-// that plumbline-executor-targets does not give, and none to delete.
+// that plumbline-executor-targets does not give, and none to delete anything but ReleaseWorks.
 func TestWhoMayDoWhatWhenTheExecutorCarriesOutReleaseWorks(t *testing.T) {
 	args := []string{"--set", "mesh.enabled=true", "--set", "executor.enabled=true"}
 	without := rights(t, template(t, args...))
@@ -58,6 +58,27 @@ func TestWhoMayDoWhatWhenTheExecutorCarriesOutReleaseWorks(t *testing.T) {
 	golden.Check(t, filepath.Join("testdata", "rights-works.txt"), strings.Join(added, "\n")+"\n")
 	if removed := slices.DeleteFunc(without, func(line string) bool { return slices.Contains(with, line) }); len(removed) > 0 {
 		t.Errorf("rollouts take rights from others: %q", removed)
+	}
+}
+
+// To hold the minimum of an autoscaler the executor finds it, where autoscalers are among its targets.
+func TestTheExecutorFindsAutoscalersOnlyWhereRolloutsMayHoldThem(t *testing.T) {
+	const right = "role plumbline-executor-targets: list horizontalpodautoscalers.autoscaling, where bound"
+	guarded := []string{"--set", "mesh.enabled=true", "--set", "executor.enabled=true", "--set-json", `guard.resources=[{"group":"apps","version":"v1","resource":"deployments"},{"group":"autoscaling","version":"v2","resource":"horizontalpodautoscalers"}]`}
+	for name, tc := range map[string]struct {
+		values []string
+		want   bool
+	}{
+		"with rollouts and guarded autoscalers":    {append(slices.Clone(guarded), "--set", "delivery.enabled=true"), true},
+		"without rollouts":                         {guarded, false},
+		"with rollouts and no guarded autoscalers": {[]string{"--set", "mesh.enabled=true", "--set", "executor.enabled=true", "--set", "delivery.enabled=true"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := rights(t, template(t, tc.values...))
+			if got := slices.Contains(lines, right); got != tc.want {
+				t.Errorf("the right is there: %v, in\n%s", got, strings.Join(lines, "\n"))
+			}
+		})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
@@ -33,6 +34,8 @@ type WorkloadFacts struct {
 	Ready int32
 	// PodLabels are those of the pod template.
 	PodLabels map[string]string
+	// Object is the workload; nil if it was not read.
+	Object *unstructured.Unstructured
 }
 
 // ManifestFacts is what a cluster says about the manifest of a release.
@@ -54,6 +57,8 @@ type ManifestFacts struct {
 	StrategyUnread string
 	// Workloads by variation.
 	Workloads map[v1alpha1.VariationName]WorkloadFacts
+	// Executor is read only for a release that needs the executor.
+	Executor Binding
 }
 
 // LintRelease returns the faults of the manifest of a release. unread names what could not be checked.
@@ -66,6 +71,7 @@ func LintRelease(r *v1alpha1.ABRelease, f *ManifestFacts) (findings []Finding, u
 	for i := range r.Spec.Variations {
 		l.variation(i)
 	}
+	l.executor()
 	l.strategy()
 	return l.findings, l.unread
 }
@@ -119,6 +125,9 @@ func Hints(r *v1alpha1.ABRelease, f *ManifestFacts) []Finding {
 
 func (l *linter) variation(i int) {
 	v := &l.release.Spec.Variations[i]
+	if v.Clone != nil {
+		l.clone(i)
+	}
 	if v.Workload == nil {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -40,6 +41,23 @@ func TestHints_NameALabelThatIsMissing(t *testing.T) {
 	}
 }
 
+// cloned has variation b be a clone of Deployment a with these pod labels.
+func cloned(podLabels map[string]v1alpha1.LabelValue, executor Binding) func(*v1alpha1.ABRelease, *ManifestFacts) {
+	return func(r *v1alpha1.ABRelease, f *ManifestFacts) {
+		r.Spec.Variations[1] = v1alpha1.Variation{Name: "b", Clone: &v1alpha1.VariationClone{Image: "shop:2", PodLabels: podLabels}}
+		r.Spec.Rollout.Promotion = v1alpha1.PromotionUpdateBaseline
+		delete(f.Workloads, "b")
+		a, labels := f.Workloads["a"], map[string]any{"app": "web", "version": "a"}
+		a.Object = &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop", "name": "a"},
+			"spec": map[string]any{"selector": map[string]any{"matchLabels": labels}, "template": map[string]any{
+				"metadata": map[string]any{"labels": labels}, "spec": map[string]any{"containers": []any{map[string]any{"name": "app", "image": "shop:1"}}},
+			}},
+		}}
+		f.Workloads["a"], f.Executor = a, executor
+	}
+}
+
 func TestLint_FindsTheFaultsOfARelease(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change       func(*v1alpha1.ABRelease, *ManifestFacts)
@@ -65,6 +83,17 @@ func TestLint_FindsTheFaultsOfARelease(t *testing.T) {
 			},
 			[]string{"spec.variations[1].workload"}, nil,
 		},
+		"a clone": {cloned(map[string]v1alpha1.LabelValue{"version": "b"}, Binding{Exists: true}), nil, nil},
+		"a clone whose pods the Service selects": {
+			cloned(map[string]v1alpha1.LabelValue{"tier": "b"}, Binding{Exists: true}), []string{"spec.variations[b].clone.podLabels"}, nil,
+		},
+		"a clone where the executor may not write": {cloned(map[string]v1alpha1.LabelValue{"version": "b"}, Binding{}), []string{"spec"}, nil},
+		"a clone and bindings that may not be read": {
+			cloned(map[string]v1alpha1.LabelValue{"version": "b"}, Binding{Unread: "forbidden"}), nil, []string{"RoleBindings of namespace shop: forbidden"},
+		},
+		"a minimum that is held where the executor may not write": {
+			func(r *v1alpha1.ABRelease, _ *ManifestFacts) { r.Spec.Rollout.Fallback = v1alpha1.FallbackHoldMinReplicas }, []string{"spec"}, nil,
+		},
 		"a strategy that is not there": {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.Strategy = nil }, []string{"spec.rollout"}, nil},
 		"a strategy that descends":     {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.Strategy = ramp(50, 10) }, []string{"spec.rollout"}, nil},
 		"a strategy that ends early": {
@@ -75,7 +104,7 @@ func TestLint_FindsTheFaultsOfARelease(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &v1alpha1.ABRelease{}
+			r := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 			r.Spec.ServiceName, r.Spec.Stable = "web", "a"
 			r.Spec.Rollout = &v1alpha1.Rollout{StrategyName: "canary"}
 			for _, v := range []v1alpha1.VariationName{"a", "b"} {

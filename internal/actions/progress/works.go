@@ -9,13 +9,13 @@ import (
 )
 
 // workloads returns what the run needs of the executor and of the stable variation. A run whose canary is no
-// clone needs nothing of them.
+// clone needs of the executor what the run has asked for, and nothing of the stable variation.
 func (g *gates) workloads() []Gate {
-	if g.run.Clone == nil {
+	if g.run.Clone == nil && len(g.in.Works) == 0 {
 		return nil
 	}
 	all := []Gate{g.works()}
-	if g.run.State == "Promoting" {
+	if g.run.Clone != nil && g.run.State == "Promoting" {
 		all = append(all, g.baseline())
 	}
 	return all

@@ -39,6 +39,10 @@ func TestExplain_TellsOfTheWorksOfAClone(t *testing.T) {
 		"a baseline whose pods come":           {promotes(waits("BaselineRollout", "1 of 4 pods")), "Baseline Holds: 1 of 4 pods"},
 		"a baseline that is changed next":      {promotes(func(*v1alpha1.ABRelease) {}), "Baseline Unknown: a does not have the change yet"},
 		"a baseline that has got the change":   {promotes(func(r *v1alpha1.ABRelease) { r.Status.Rollout.Run.Clone.Changed = &v1alpha1.VariationRevision{} }), "Baseline OK: a has the change"},
+		"a minimum that is held without a clone": {func(r *v1alpha1.ABRelease) {
+			r.Status.Rollout.Run.Clone = nil
+			r.Status.Rollout.Works = []v1alpha1.RolloutWork{{Number: 1, Verb: v1alpha1.WorkHoldMinReplicas, Replicas: new(int32(6)), Phase: "Succeeded"}}
+		}, "Works OK: work 1, HoldMinReplicas to 6, is Succeeded"},
 		"a canary that is no clone has no row": {func(r *v1alpha1.ABRelease) { r.Status.Rollout.Run.Clone = nil }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func (a *app) getCommand() *cobra.Command {
 		Long: `Show the run of a release: its stages, the weights that are wanted and acknowledged, the
 observed shares, the error rates of both variations with bounds of 95 %, the verdict of
 the judge with its bets, the ratio of both rates, φ (the dispersion) and the counts, the
-wait of the run and the stage after that, and the last lines of the history. "–" stands
+wait of the run and the stage after that, the works of the executor, and the last lines of the history. "–" stands
 for a value that the status does not have.`,
 		Example: invocation.Examples("# How far is the rollout of web", "%s release get web"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -86,10 +86,52 @@ func (a *app) describe(r *v1alpha1.ABRelease, now time.Time, trail progress.Trai
 			d.Line(0, "%s", line)
 		}
 	}
+	describeWorks(&d, r.Name, in)
 	describeMessages(&d, &screen)
 	describeGates(&d, in.Gates)
 	describeHistory(&d, in.History)
 	return d.String()
+}
+
+// describeWorks lists what the executor was asked for in the run, and the minimum that the executor holds.
+func describeWorks(d *invocation.Description, release string, in *v1alpha1.RolloutStatus) {
+	var parts []string
+	for i := range in.Works {
+		w := &in.Works[i]
+		text := fmt.Sprintf("%s-%d-%d %s", release, w.Run, w.Number, w.Verb)
+		if w.Replicas != nil && w.Verb != v1alpha1.WorkCreateClone {
+			text += fmt.Sprintf(" %d", *w.Replicas)
+		}
+		text += " " + workMark(w.Phase)
+		if w.Phase != v1alpha1.WorkSucceeded && w.Message != "" {
+			text += " (" + w.Message + ")"
+		}
+		parts = append(parts, invocation.Printable(text))
+	}
+	for _, line := range drawParts("works", parts, "  ") {
+		d.Line(0, "%s", line)
+	}
+	if h := in.Hold; h != nil && h.Autoscaler != nil && h.Autoscaler.MinReplicas != nil && h.Autoscaler.FormerMinReplicas != nil {
+		text := fmt.Sprintf("minReplicas of HorizontalPodAutoscaler %s is held at %d, and was %d before", h.Autoscaler.Name, *h.Autoscaler.MinReplicas, *h.Autoscaler.FormerMinReplicas)
+		for _, line := range drawLabeled("holds", text) {
+			d.Line(0, "%s", line)
+		}
+	}
+}
+
+// workMark shows the phase of a work as stages show theirs.
+func workMark(phase v1alpha1.ReleaseWorkPhase) string {
+	switch phase {
+	case v1alpha1.WorkPending, "":
+		return stageMark("Pending")
+	case v1alpha1.WorkRunning:
+		return stageMark("Running")
+	case v1alpha1.WorkSucceeded:
+		return stageMark("Succeeded")
+	case v1alpha1.WorkRefused, v1alpha1.WorkFailed:
+		return stageMark("Failed")
+	}
+	return "?"
 }
 
 // describeMessages tells why stages passed or failed.

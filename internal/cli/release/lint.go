@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,8 +34,8 @@ func (a *app) lintCommand() *cobra.Command {
 		Use:   "lint -f FILE",
 		Short: "Check manifests of releases and strategies against the cluster",
 		Long: `Check manifests of ABReleases and RolloutStrategies: a dry run of the write, the Service,
-the workloads and their ready pods, the pods that the Service selects, and the stages. The
-command stores nothing, and tells the least time that a run takes. What you may not read is
+the workloads and their ready pods, the pods that the Service selects, the pods of a clone,
+the binding of the executor, and the stages. The command stores nothing, and tells the least time that a run takes. What you may not read is
 named, and not checked.
 
 The forecast tells when each stage finds a canary with ten or three times the errors of the
@@ -256,6 +258,9 @@ func readFacts(ctx context.Context, c *invocation.Cluster, r *v1alpha1.ABRelease
 			f.Workloads[v.Name] = readWorkload(ctx, c, r.Namespace, v.Workload)
 		}
 	}
+	if progress.NeedsExecutor(r) {
+		f.Executor = readBinding(ctx, c, r.Namespace)
+	}
 	if in := r.Spec.Rollout; in != nil && in.StrategyName != "" {
 		f.Strategy, f.StrategyUnread = readStrategy(ctx, c, in.StrategyName)
 		for i := range m.strategies { // one of the same input counts as applied
@@ -265,6 +270,22 @@ func readFacts(ctx context.Context, c *invocation.Cluster, r *v1alpha1.ABRelease
 		}
 	}
 	return f, nil
+}
+
+// readBinding finds a binding that lets the executor write in a namespace.
+func readBinding(ctx context.Context, c *invocation.Cluster, namespace string) progress.Binding {
+	var bindings rbacv1.RoleBindingList
+	if err := c.List(ctx, &bindings, client.InNamespace(namespace)); err != nil {
+		return progress.Binding{Unread: err.Error()}
+	}
+	if slices.ContainsFunc(bindings.Items, func(b rbacv1.RoleBinding) bool { return b.RoleRef.Name == progress.ExecutorTargets }) {
+		return progress.Binding{Exists: true}
+	}
+	var everywhere rbacv1.ClusterRoleBindingList
+	if err := c.List(ctx, &everywhere); err != nil {
+		return progress.Binding{Unread: err.Error()}
+	}
+	return progress.Binding{Exists: slices.ContainsFunc(everywhere.Items, func(b rbacv1.ClusterRoleBinding) bool { return b.RoleRef.Name == progress.ExecutorTargets })}
 }
 
 // exists reads the answer to a request for an object.
@@ -289,6 +310,7 @@ func readWorkload(ctx context.Context, c *invocation.Cluster, namespace string, 
 	if w.Exists, w.Unread = exists(c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: of.Name}, object)); !w.Exists {
 		return w
 	}
+	w.Object = object
 	w.PodLabels, _, _ = unstructured.NestedStringMap(object.Object, "spec", "template", "metadata", "labels")
 	for _, field := range []string{"readyReplicas", "numberReady", "ready"} {
 		if n, has, err := unstructured.NestedInt64(object.Object, "status", field); has && err == nil {

@@ -74,14 +74,28 @@ func rolling() *v1alpha1.ABRelease {
 	return r
 }
 
+// working is a release whose canary is a clone, in the stage of rolling.
+func working() *v1alpha1.ABRelease {
+	r := rolling()
+	r.Name, r.Status.Rollout.Gates = "copy", nil
+	r.Status.Rollout.Works = []v1alpha1.RolloutWork{
+		{Number: 1, Run: 7, Verb: v1alpha1.WorkHoldMinReplicas, Replicas: new(int32(6)), Phase: v1alpha1.WorkSucceeded},
+		{Number: 2, Run: 7, Verb: v1alpha1.WorkCreateClone, Replicas: new(int32(1)), Phase: v1alpha1.WorkSucceeded, Message: "nothing had to be written"},
+		{Number: 3, Run: 7, Verb: v1alpha1.WorkScale, Replicas: new(int32(2)), Phase: v1alpha1.WorkRefused, Message: "Halted: carol has halted it\x1b[31m"},
+		{Number: 4, Run: 7, Verb: v1alpha1.WorkUpdateBaseline, Phase: v1alpha1.WorkPending},
+	}
+	r.Status.Rollout.Hold = &v1alpha1.RolloutHold{Run: 7, Number: 1, Variation: "blue", Replicas: 6, Autoscaler: &v1alpha1.HeldAutoscaler{Name: "web", UID: "h", FormerMinReplicas: new(int32(2)), MinReplicas: new(int32(6))}}
+	return r
+}
+
 func TestReleasesAreShown(t *testing.T) {
 	static := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", CreationTimestamp: clitest.Before(time.Minute)}}
 	static.Spec.ServiceName, static.Status.Split = "cart", "a 50 / b 50"
 	for name, args := range map[string][]string{
-		"list": {"list"}, "list-everywhere": {"list", "-A", "-o", "wide"}, "get": {"get", "web"}, "get-without-a-rollout": {"get", "cart"}, "list-name": {"list", "-o", "name"},
+		"list": {"list"}, "list-everywhere": {"list", "-A", "-o", "wide"}, "get": {"get", "web"}, "get-without-a-rollout": {"get", "cart"}, "get-works": {"get", "copy"}, "list-name": {"list", "-o", "name"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := clitest.Cluster{Objects: []client.Object{rolling(), static}}.Run(t, commands, "", append([]string{"release"}, args...)...)
+			got := clitest.Cluster{Objects: objectsOf(name, static)}.Run(t, commands, "", append([]string{"release"}, args...)...)
 			if got.Code != 0 || got.Stderr != "" {
 				t.Fatalf("%+v", got)
 			}
@@ -91,6 +105,14 @@ func TestReleasesAreShown(t *testing.T) {
 	if got := (clitest.Cluster{}).Run(t, commands, "", "release", "list"); got.Stderr != "No releases found in shop namespace.\n" {
 		t.Errorf("without releases: %+v", got)
 	}
+}
+
+// objectsOf are the releases of a test; a release with works is there for the test of these alone.
+func objectsOf(name string, static *v1alpha1.ABRelease) []client.Object {
+	if name == "get-works" {
+		return []client.Object{working()}
+	}
+	return []client.Object{rolling(), static}
 }
 
 func TestVerbs(t *testing.T) {

@@ -41,16 +41,17 @@ func (s *subject) deletionOf(f *rollout.Facts, selected string) *rollout.Deletio
 	return &rollout.Deletion{To: selected, Ready: s.endpoints[selected].Ready, Wants: s.endpoints[active].Ready}
 }
 
-// hold puts the finalizer on a release whose requests would have to return first. It precedes the write of
+// hold puts the finalizer on a release whose requests would have to return first, and on one with a minimum to put
+// back. It precedes the write of
 // the status, which tells proxies to send requests elsewhere.
 func (r *Reconciler) hold(ctx context.Context, s *subject) error {
-	if s.rollout == nil || s.deleting() || !s.rollout.After.NeedsReturn(s.selected) {
+	if s.rollout == nil || s.deleting() || !s.rollout.After.NeedsReturn(s.selected) && !s.rollout.After.NeedsPutBack() {
 		return nil
 	}
 	return r.changeFinalizer(ctx, s, controllerutil.AddFinalizer)
 }
 
-// letGo takes the finalizer off a release that holds no requests, and off one that cannot return them.
+// letGo takes the finalizer off a release that holds neither requests nor a minimum, and off one that cannot return them.
 func (r *Reconciler) letGo(ctx context.Context, s *subject) error {
 	if r.Revisions == nil || !controllerutil.ContainsFinalizer(s.release, v1alpha1.FinalizerReturnRequests) {
 		return nil
@@ -63,14 +64,15 @@ func (r *Reconciler) letGo(ctx context.Context, s *subject) error {
 }
 
 func (r *Reconciler) holds(ctx context.Context, s *subject) (bool, error) {
-	switch {
+	switch needs := s.rollout != nil && s.rollout.After.NeedsPutBack(); {
 	case !s.deleting() && s.release.Spec.Rollout == nil:
-		return false, nil // percentages of a person are what proxies have
+		return needs, nil // percentages of a person are what proxies have
 	case !s.deleting():
-		return s.rollout == nil || s.unknown || s.rollout.After.NeedsReturn(s.selected), nil
-	case s.rollout == nil, s.serviceless(): // nothing is in force, or another release divides the Service
+		return s.rollout == nil || s.unknown || needs || s.rollout.After.NeedsReturn(s.selected), nil
+	case s.rollout != nil && s.rollout.Returned:
 		return false, nil
-	case s.rollout.Returned:
+	case needs:
+	case s.rollout == nil, s.serviceless(): // nothing is in force, or another release divides the Service
 		return false, nil
 	case s.standing() == release.Unrouted: // no proxy has the split
 		return false, nil

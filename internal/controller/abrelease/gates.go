@@ -34,7 +34,7 @@ func (r *Reconciler) gateAnswers(s *subject) []gates.Answer {
 
 // askGates has the gates asked that the run is at now. A later look takes the answers.
 func (r *Reconciler) askGates(_ context.Context, s *subject) error {
-	if r.Gates == nil || s.rollout == nil || s.rollout.After.Run == nil {
+	if r.Gates == nil || s.release.Spec.Rollout == nil || s.rollout == nil || s.rollout.After.Run == nil {
 		return nil
 	}
 	state, webhooks := s.rollout.After, rollout.WebhooksOf(s.release)

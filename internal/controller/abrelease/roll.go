@@ -73,7 +73,7 @@ func isChecked(terms release.Terms) bool {
 // once more.
 func (r *Reconciler) roll(ctx context.Context, s *subject) error {
 	if s.release.Spec.Rollout == nil || s.rival != nil || s.decision.After == nil {
-		return nil
+		return r.windUp(ctx, s)
 	}
 	facts := r.rolloutFacts(ctx, s)
 	var err error
@@ -213,11 +213,11 @@ func (s *subject) rolloutAgain() time.Time {
 // writeRollout stores how far the rollout is.
 func (r *Reconciler) writeRollout(s *subject, was, status *v1alpha1.ABReleaseStatus) {
 	switch {
-	case s.release.Spec.Rollout == nil:
-		status.ActiveVariation, status.Rollout = "", nil
 	case s.rollout != nil:
 		s.rollout.After.Write(status)
 		r.writeAnalysis(s, was, status)
+	case s.release.Spec.Rollout == nil:
+		status.ActiveVariation, status.Rollout = "", nil
 	}
 }
 
@@ -268,4 +268,5 @@ var eventReasons = map[rollout.EventName]string{
 	rollout.RunRolledBack: "RunRolledBack", rollout.StageStarted: "StageStarted", rollout.StagePassed: "StagePassed", rollout.StageHasFailed: "StageFailed",
 	rollout.MeasurementVoided: "MeasurementVoided", rollout.WaitOverdue: "WaitOverdue", rollout.VerbAnswered: "VerbAnswered",
 	rollout.RequestsReturned: "RequestsReturned", rollout.WorkNotDone: "WorkNotDone", rollout.CohortCheckStarted: "CohortCheckStarted", rollout.CohortCheckEnded: "CohortCheckEnded", rollout.BaselineUpdated: "BaselineUpdated",
+	rollout.MinimumHeld: "MinReplicasHeld", rollout.MinimumPutBack: "MinReplicasPutBack",
 }

@@ -71,7 +71,7 @@ func (r *Reconciler) selector(ctx context.Context, s *subject) (map[string]strin
 
 // workAnswers are what the executor says of the works of a release.
 func (r *Reconciler) workAnswers(ctx context.Context, s *subject, before *rollout.State) ([]rollout.WorkAnswer, error) {
-	if len(before.Works) == 0 {
+	if r.Revisions == nil || before.Run == nil {
 		return nil, nil
 	}
 	var works v1alpha1.ReleaseWorkList
@@ -79,6 +79,21 @@ func (r *Reconciler) workAnswers(ctx context.Context, s *subject, before *rollou
 		return nil, fmt.Errorf("listing ReleaseWorks of namespace %s: %w", s.release.Namespace, err)
 	}
 	return rollout.AnswersOf(s.release, works.Items), nil
+}
+
+// windUp has the minimum put back that a release holds which decides no more: its rollout is gone from the spec,
+// or the release is deleted while another one divides the Service.
+func (r *Reconciler) windUp(ctx context.Context, s *subject) error {
+	if s.release.Spec.Rollout != nil && !s.deleting() {
+		return nil
+	}
+	before := rollout.StateOf(&s.release.Status)
+	answers, err := r.workAnswers(ctx, s, &before)
+	if err != nil {
+		return err
+	}
+	s.rollout = rollout.WindUp(rollout.Facts{Before: before, Works: answers, Now: s.now})
+	return nil
 }
 
 // askExecutor creates the works that the executor does not have. The status that names them is stored before,

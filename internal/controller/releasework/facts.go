@@ -23,7 +23,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/work"
 )
 
-// deployment is the kind of all targets.
+// deployment is the kind of all targets but autoscalers.
 var deployment = canon.GVK{Group: "apps", Version: "v1", Kind: "Deployment"}
 
 // read reads all that the decision depends on; nil when the work is gone. What cannot be read is
@@ -52,25 +52,32 @@ func (r *Reconciler) fill(ctx context.Context, f *work.Facts) (err error) {
 	if string(f.Release.UID) != f.Work.Spec.ReleaseUID {
 		return nil // the rest is about another release
 	}
-	if f.Executor, err = r.executorMay(ctx, f.Work.Namespace, work.TargetName(f.Work, f.Release)); err != nil || f.Executor.Right != work.RightGiven {
+	if f.Executor, err = r.executorMay(ctx, f); err != nil || f.Executor.Right != work.RightGiven {
 		return err
 	}
-	if err := r.fillTargets(ctx, f); err != nil {
+	if err := r.fillWorks(ctx, f); err != nil {
+		return err
+	}
+	fillTargets := r.fillTargets
+	if work.Holds(&f.Work.Spec) {
+		fillTargets = r.fillAutoscalers
+	}
+	if err := fillTargets(ctx, f); err != nil {
 		return err
 	}
 	if f.Halted, err = r.readHalt(ctx, f.Work.Namespace); err != nil {
 		return err
 	}
-	if f.Earlier, err = r.readEarlier(ctx, f.Work); err != nil {
-		return err
+	if !work.Holds(&f.Work.Spec) { // plans and guards are asked about Deployments
+		if err := r.fillPlan(ctx, f); err != nil {
+			return err
+		}
+		if err := r.fillGuards(ctx, f); err != nil {
+			return err
+		}
 	}
-	if err := r.fillPlan(ctx, f); err != nil {
-		return err
-	}
-	if f.Requester, err = r.requesterMay(ctx, f); err != nil {
-		return err
-	}
-	return r.fillGuards(ctx, f)
+	f.Requester, err = r.requesterMay(ctx, f)
+	return err
 }
 
 // fillTargets reads the Deployments, and the selector of the Service.
@@ -119,12 +126,17 @@ func (r *Reconciler) readRelease(ctx context.Context, w *v1alpha1.ReleaseWork) (
 
 // readDeployment reads a Deployment past every cache; nil when it is not there.
 func (r *Reconciler) readDeployment(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
-	raw, err := r.Targets.Get(ctx, exec.Reference{GVK: deployment, Namespace: namespace, Name: name})
+	return r.readTarget(ctx, exec.Reference{GVK: deployment, Namespace: namespace, Name: name})
+}
+
+// readTarget reads an object past every cache; nil when it is not there.
+func (r *Reconciler) readTarget(ctx context.Context, of exec.Reference) (*unstructured.Unstructured, error) {
+	raw, err := r.Targets.Get(ctx, of)
 	if exec.ResultOf(err) == protocol.Gone {
 		return nil, nil //nolint:nilnil // absent is an answer
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading Deployment %s/%s: %w", namespace, name, err)
+		return nil, fmt.Errorf("reading %s %s/%s: %w", of.GVK.Kind, of.Namespace, of.Name, err)
 	}
 	return decode(raw)
 }
@@ -132,7 +144,7 @@ func (r *Reconciler) readDeployment(ctx context.Context, namespace, name string)
 func decode(raw []byte) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(raw); err != nil {
-		return nil, fmt.Errorf("decoding a Deployment: %w", err)
+		return nil, fmt.Errorf("decoding an object: %w", err)
 	}
 	return object, nil
 }
@@ -181,19 +193,20 @@ func (r *Reconciler) environmentOf(ctx context.Context, namespace string) (strin
 	return "", nil
 }
 
-// readEarlier names a work of the same release that has not ended, of an earlier run, or of the same run with a
-// lower number.
-func (r *Reconciler) readEarlier(ctx context.Context, w *v1alpha1.ReleaseWork) (string, error) {
+// fillWorks names a work of the same release that comes before this one and has not ended, and finds what the
+// works before hold.
+func (r *Reconciler) fillWorks(ctx context.Context, f *work.Facts) error {
+	w := f.Work
 	var works v1alpha1.ReleaseWorkList
 	if err := r.Live.List(ctx, &works, client.InNamespace(w.Namespace)); err != nil {
-		return "", fmt.Errorf("listing ReleaseWorks: %w", err)
+		return fmt.Errorf("listing ReleaseWorks: %w", err)
 	}
 	at := slices.IndexFunc(works.Items, func(other v1alpha1.ReleaseWork) bool {
-		isEarlier := other.Spec.Run < w.Spec.Run || other.Spec.Run == w.Spec.Run && other.Spec.Number < w.Spec.Number
-		return other.Spec.ReleaseUID == w.Spec.ReleaseUID && isEarlier && !work.Final(other.Status.Phase)
+		return other.Spec.ReleaseUID == w.Spec.ReleaseUID && work.IsBefore(&other, w) && !work.Final(other.Status.Phase)
 	})
-	if at < 0 {
-		return "", nil
+	if at >= 0 {
+		f.Earlier = works.Items[at].Name
 	}
-	return works.Items[at].Name, nil
+	f.Holding = work.HoldingOf(w, works.Items)
+	return nil
 }

@@ -38,11 +38,11 @@ const (
 	maxNote = 1024
 )
 
-// Reconciler carries ReleaseWorks out. All fields are needed.
+// Reconciler carries ReleaseWorks out. All fields but Metrics are needed.
 type Reconciler struct {
 	// Live must read live: no cache.
 	Live client.Client
-	// Targets sends and reads Deployments, byte for byte.
+	// Targets sends and reads Deployments and autoscalers, byte for byte.
 	Targets exec.Targets
 	// Guards reads what the guards say.
 	Guards exec.Guards
@@ -52,7 +52,9 @@ type Reconciler struct {
 	Time exec.Time
 	// Namespace is Plumbline's own, where the ledgers are.
 	Namespace string
-	Log       logr.Logger
+	// Metrics count the works that end; may be nil.
+	Metrics *Metrics
+	Log     logr.Logger
 }
 
 // Register adds the controller to a manager, with one worker.
@@ -115,7 +117,7 @@ func (r *Reconciler) act(ctx context.Context, facts *work.Facts, action *work.Ac
 		known.wrote = r.send(ctx, action, false)
 	case work.Fence:
 		if fence := r.send(ctx, action, false); fence.Result == work.Refused || fence.Result == work.Lost {
-			return fmt.Errorf("fencing Deployment %s/%s: %w: %s", facts.Work.Namespace, action.Body.GetName(), errUnfenced, fence.Message)
+			return fmt.Errorf("fencing %s %s/%s: %w: %s", action.Body.GetKind(), facts.Work.Namespace, action.Body.GetName(), errUnfenced, fence.Message)
 		}
 	case work.Look, work.Wait, work.End, work.Done:
 	}
@@ -175,6 +177,10 @@ func (r *Reconciler) end(ctx context.Context, facts *work.Facts, status *v1alpha
 	}
 	r.tell(w, related, kind, "Work"+string(status.Phase), note)
 	r.Log.Info("release.work."+phaseWords[status.Phase], r.wordsOf(facts, status)...)
+	r.Metrics.count(status)
+	if err := r.sweep(ctx, facts); err != nil { // the end of the next work tries again
+		r.Log.Error(err, "deleting ReleaseWorks that are no longer needed", "namespace", w.Namespace, "release", w.Spec.ReleaseName)
+	}
 	return nil
 }
 

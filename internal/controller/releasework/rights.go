@@ -17,26 +17,47 @@ import (
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
-// executorVerbs are what the executor needs of Deployments in the namespace of a release.
-var executorVerbs = []string{"get", "create", "update"}
+// executorVerbs are what the executor needs of Deployments in the namespace of a release, and autoscalerVerbs
+// what it needs of HorizontalPodAutoscalers.
+var (
+	executorVerbs   = []string{"get", "create", "update"}
+	autoscalerVerbs = []string{"get", "list", "update"}
+)
 
-func accessTo(namespace, name, write string) exec.Access {
-	return exec.Access{Resource: deployments, Namespace: namespace, Name: name, Write: write}
+// accessOf returns the access that a work needs, and the verbs that the executor needs.
+func accessOf(f *work.Facts) (exec.Access, []string) {
+	if !work.Holds(&f.Work.Spec) {
+		return exec.Access{Resource: deployments, Namespace: f.Work.Namespace, Name: work.TargetName(f.Work, f.Release), Write: "update"}, executorVerbs
+	}
+	access := exec.Access{Resource: autoscalers, Namespace: f.Work.Namespace, Write: "update"}
+	if len(f.Autoscalers) == 1 {
+		access.Name = f.Autoscalers[0].GetName()
+	}
+	return access, autoscalerVerbs
 }
 
-// executorMay asks whether the executor may read and write Deployments.
-func (r *Reconciler) executorMay(ctx context.Context, namespace, name string) (work.Permission, error) {
-	access := accessTo(namespace, name, "update")
-	for _, verb := range executorVerbs {
+// executorMay asks whether the executor may read and write what the work is about.
+func (r *Reconciler) executorMay(ctx context.Context, f *work.Facts) (work.Permission, error) {
+	access, verbs := accessOf(f)
+	for _, verb := range verbs {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: access.Attributes(verb)}}
 		if err := r.Live.Create(ctx, review); err != nil {
-			return work.Permission{}, fmt.Errorf("asking whether the executor may %s Deployments: %w", verb, err)
+			return work.Permission{}, fmt.Errorf("asking whether the executor may %s %s: %w", verb, access.Resource.Resource, err)
 		}
 		if !exec.Allowed(&review.Status) {
-			return work.Permission{Right: work.RightMissing, Denied: access.ExecutorMayNot(verb)}, nil
+			return work.Permission{Right: work.RightMissing, Denied: deniedText(access, verb)}, nil
 		}
 	}
 	return work.Permission{Right: work.RightGiven}, nil
+}
+
+// deniedText names a verb that the executor lacks, and what gives it.
+func deniedText(access exec.Access, verb string) string {
+	text := access.ExecutorMayNot(verb)
+	if access.Resource == autoscalers {
+		text += "; the ClusterRole has the right if guard.resources of the chart's values lists horizontalpodautoscalers of autoscaling"
+	}
+	return text
 }
 
 // requesterMay asks whether the author of the release may make the write of the work.
@@ -45,19 +66,22 @@ func (r *Reconciler) requesterMay(ctx context.Context, f *work.Facts) (work.Perm
 	if rollout == nil || rollout.RequestedBy == "" {
 		return work.Permission{}, nil // the release is refused for that
 	}
-	write := "update"
-	if f.Clone == nil && f.Work.Spec.Verb != v1alpha1.WorkUpdateBaseline {
-		write = "create"
+	access, _ := accessOf(f)
+	if isClone := f.Work.Spec.Verb == v1alpha1.WorkCreateClone || f.Work.Spec.Verb == v1alpha1.WorkScale; isClone && f.Clone == nil {
+		access.Write = "create"
 	}
 	who := planner.Principal{User: rollout.RequestedBy, Groups: rollout.RequestedByGroups}
-	name := work.TargetName(f.Work, f.Release)
-	review := accessTo(f.Work.Namespace, name, write).RequesterReview(who)
+	review := access.RequesterReview(who)
 	if err := r.Live.Create(ctx, review); err != nil {
-		return work.Permission{}, fmt.Errorf("asking whether %s may %s Deployments: %w", who.User, write, err)
+		return work.Permission{}, fmt.Errorf("asking whether %s may %s %s: %w", who.User, access.Write, access.Resource.Resource, err)
 	}
 	if !exec.Allowed(&review.Status) {
+		kind := deployment.Kind
+		if work.Holds(&f.Work.Spec) {
+			kind = autoscaler.Kind
+		}
 		return work.Permission{Right: work.RightMissing, Denied: fmt.Sprintf(
-			"%s, whom spec.rollout.requestedBy names, may not %s the Deployment %s in namespace %s", who.User, write, name, f.Work.Namespace)}, nil
+			"%s, whom spec.rollout.requestedBy names, may not %s the %s %s in namespace %s", who.User, access.Write, kind, access.Name, f.Work.Namespace)}, nil
 	}
 	missing, err := exec.MissingAccount(ctx, r.Live, who)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/repair"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/work"
 )
 
@@ -30,7 +31,8 @@ func (r *Reconciler) send(ctx context.Context, action *work.Action, dryRun bool)
 	if action.Create {
 		put = r.Targets.Post
 	}
-	raw, err := put(ctx, exec.Reference{GVK: deployment, Namespace: action.Body.GetNamespace(), Name: action.Body.GetName()}, body, dryRun)
+	kind := canon.ParseGVK(action.Body.GetAPIVersion(), action.Body.GetKind())
+	raw, err := put(ctx, exec.Reference{GVK: kind, Namespace: action.Body.GetNamespace(), Name: action.Body.GetName()}, body, dryRun)
 	if answer.Result = resultOf(err); err != nil {
 		answer.Message = err.Error()
 		return answer

@@ -5,6 +5,9 @@ package gather
 import (
 	"context"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/plumbline-dev/plumbline/internal/doctor"
 	"github.com/plumbline-dev/plumbline/internal/source/prometheus"
@@ -41,7 +44,7 @@ func (r *reader) releases(ctx context.Context, d *doctor.Delivery) {
 				silences = append(silences, silencesOf(release)...)
 			}
 			if slices.Contains(release.Finalizers, v1alpha1.FinalizerReturnRequests) {
-				held = append(held, doctor.Held{Namespace: release.Namespace, Name: release.Name, Deleting: !release.DeletionTimestamp.IsZero()})
+				held = append(held, heldOf(release))
 			}
 		}
 	})
@@ -63,8 +66,37 @@ func silencesOf(in *v1alpha1.ABRelease) (out []doctor.Silence) {
 	return out
 }
 
+func heldOf(in *v1alpha1.ABRelease) doctor.Held {
+	out := doctor.Held{Namespace: in.Namespace, Name: in.Name, Deleting: !in.DeletionTimestamp.IsZero()}
+	if hold := rollout.StateOf(&in.Status).Hold; hold != nil && hold.Autoscaler != nil {
+		out.Autoscaler, out.Former = hold.Autoscaler.Name, int32(hold.Autoscaler.Former) //nolint:gosec // the API has 32 bits
+	}
+	return out
+}
+
+// problemOf says why the clone of a release cannot be made. Such texts begin with a field.
+func problemOf(in *v1alpha1.ABRelease) string {
+	message := ""
+	switch c := meta.FindStatusCondition(in.Status.Conditions, v1alpha1.ConditionProgressing); {
+	case in.Status.Rollout != nil && in.Status.Rollout.Waiting != nil && rollout.WaitReason(in.Status.Rollout.Waiting.Reason) == rollout.WaitInvalid:
+		message = in.Status.Rollout.Waiting.Message
+	case c != nil && c.Reason == "NoRun":
+		message = c.Message
+	}
+	if strings.HasPrefix(message, "spec.") {
+		return message
+	}
+	return ""
+}
+
 func releaseOf(in *v1alpha1.ABRelease) doctor.Release {
-	out := doctor.Release{Namespace: in.Namespace, Name: in.Name, Strategy: in.Spec.Rollout.StrategyName}
+	out := doctor.Release{
+		Namespace: in.Namespace, Name: in.Name, Strategy: in.Spec.Rollout.StrategyName,
+		NeedsExecutor: rollout.CloneOf(in) != nil || in.Spec.Rollout.Fallback == v1alpha1.FallbackHoldMinReplicas,
+	}
+	if out.NeedsExecutor {
+		out.Problem = problemOf(in)
+	}
 	if in.Status.Rollout == nil || in.Status.Rollout.Waiting == nil {
 		return out
 	}

@@ -38,8 +38,20 @@ type Clone struct {
 	Hash, Change string
 }
 
-// headroom is what a clone has beyond its part of the endpoints, in percent.
-const headroom = 25
+// DefaultHeadroomPercent is what a clone has beyond its part of the endpoints, and MaxHeadroomPercent the most
+// that an installation can give it.
+const (
+	DefaultHeadroomPercent = 25
+	MaxHeadroomPercent     = 200
+)
+
+// headroom of a clone, in percent. It holds while the spec cannot be carried out as well.
+func (m *machine) headroom() int {
+	if m.Plan == nil {
+		return DefaultHeadroomPercent
+	}
+	return m.Plan.HeadroomPercent
+}
 
 // isCloned tells whether the canary of the run is a clone.
 func (r *Run) isCloned() bool { return r.Promotion.returns() }
@@ -50,13 +62,13 @@ func (m *machine) size(weight traffic.Weight) int {
 	if m.Clone != nil {
 		least = max(least, m.Clone.MinReplicas)
 	}
-	return max(least, (int(weight)*m.next.Run.Capacity*(100+headroom)+whole-1)/whole)
+	return max(least, (int(weight)*m.next.Run.Capacity*(100+m.headroom())+whole-1)/whole)
 }
 
 // sized is the size that the clone was given last in this run; 0 if it was given none.
 func (s *State) sized() int {
 	for i := len(s.Works) - 1; i >= 0; i-- {
-		if w := &s.Works[i]; w.Verb != ChangeBaseline && w.Phase == WorkSucceeded {
+		if w := &s.Works[i]; (w.Verb == CreateClone || w.Verb == ScaleClone) && w.Phase == WorkSucceeded {
 			return w.Replicas
 		}
 	}
@@ -101,13 +113,14 @@ func (m *machine) shrink() bool {
 		return true
 	}
 	w, canary := m.next.lastWork(), m.Arms[m.next.Run.Canary]
-	isAsked := w != nil && w.Verb == ScaleClone && w.Replicas == 0
+	last := m.next.lastOf(CreateClone, ScaleClone, ChangeBaseline)
+	isAsked := last != nil && last.Verb == ScaleClone && last.Replicas == 0
 	switch {
 	case w != nil && !w.Phase.settled():
 		m.waitWork(w)
 		return false
 	case isAsked:
-		return m.isIdle()
+		return m.isDone(last)
 	case m.next.sized() == 0 && canary.Targets == 0:
 		return true
 	}

@@ -23,6 +23,7 @@ func Decide(f Facts) Decision {
 	m := &machine{Facts: f, next: f.Before.clone()}
 	m.settleVariations()
 	if f.Deletion != nil {
+		m.settleWorks()
 		returned := m.giveBack()
 		return m.decided(returned)
 	}
@@ -42,6 +43,7 @@ func Decide(f Facts) Decision {
 		}
 	}
 	m.shrinkEarly()
+	m.putBackEarly()
 	m.passOver()
 	return m.decided(false)
 }

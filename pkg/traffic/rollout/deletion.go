@@ -40,16 +40,18 @@ func (s State) NeedsReturn(selected string) bool {
 	return s.IsOn() || s.Run != nil && selected != "" && selected != s.Active
 }
 
-// giveBack returns all requests to the variation that the Service selects. It tells whether proxies have
-// acknowledged that, so that the release can go.
+// giveBack returns all requests to the variation that the Service selects, and puts a minimum back that is
+// held. It tells whether that is done, so that the release can go.
 func (m *machine) giveBack() bool {
 	if m.next.IsOn() {
 		m.end(RolledBack, EndDeleted, "the release is deleted")
 	}
 	to := m.Deletion.To
 	switch {
-	case m.next.Run == nil || to == "":
+	case m.next.Run == nil:
 		return true
+	case to == "":
+		return m.putBack()
 	case to == m.next.Active:
 	case m.Deletion.Ready < m.Deletion.Wants:
 		m.hold(WaitReturn, "%s, which the Service selects, has %d ready pods and wants %d: the release goes when they are ready", to, m.Deletion.Ready, m.Deletion.Wants)
@@ -58,9 +60,10 @@ func (m *machine) giveBack() bool {
 		m.next.Active = to
 		m.tell(RequestsReturned, false, "all requests return to %s, which the Service selects: the release is deleted", to)
 	}
+	isBack := m.putBack()
 	// What proxies have acknowledged was decided before this look.
 	if !m.Before.IsOn() && m.Before.Active == to && m.isSettled() {
-		return true
+		return isBack
 	}
 	return m.waitProxies("all requests to go to " + to)
 }

@@ -31,6 +31,8 @@ const (
 	CohortCheckStarted EventName = "canary.cohort_check_started"
 	CohortCheckEnded   EventName = "canary.cohort_check_ended"
 	BaselineUpdated    EventName = "ab.baseline_updated"
+	MinimumHeld        EventName = "ab.min_replicas_held"
+	MinimumPutBack     EventName = "ab.min_replicas_put_back"
 )
 
 // Event is something that people are told.

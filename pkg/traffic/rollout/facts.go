@@ -48,7 +48,10 @@ type Plan struct {
 	Start        StartMode
 	OnUndecided  UndecidedPolicy
 	Promotion    Promotion
-	Deadlines    Deadlines
+	Fallback     Fallback
+	// HeadroomPercent is what a clone has beyond its part of the endpoints.
+	HeadroomPercent int
+	Deadlines       Deadlines
 	// CohortCheck is how long the visitors of the first stage are compared with the others; 0 for not.
 	CohortCheck time.Duration
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/gates"
 )
 
-// Installation says which gates an installation carries out.
+// Installation says which gates an installation carries out, and how large it makes clones.
 type Installation struct {
 	// Prometheus is there to answer queries.
 	Prometheus bool
@@ -22,6 +22,8 @@ type Installation struct {
 	InlineQueries bool
 	// GateSecrets are the Secrets that webhooks may name.
 	GateSecrets []string
+	// HeadroomPercent is what a clone has beyond its part of the pods; [DefaultHeadroomPercent] if nil.
+	HeadroomPercent *int
 }
 
 // permit refuses gates that nothing would ask: a run would wait for them forever.

@@ -39,8 +39,15 @@ func PlanOf(r *v1alpha1.ABRelease, named *v1alpha1.RolloutStrategySpec, has Inst
 	}
 	return &Plan{
 		StrategyName: in.StrategyName, Strategy: strategy, Start: StartMode(in.Start), OnUndecided: UndecidedPolicy(in.OnUndecided), Promotion: Promotion(cmp.Or(in.Promotion, v1alpha1.PromotionKeepVariation)),
-		Deadlines: deadlinesOf(r), CohortCheck: cohortCheckOf(r),
+		Fallback: Fallback(cmp.Or(in.Fallback, v1alpha1.FallbackWait)), HeadroomPercent: has.headroomPercent(), Deadlines: deadlinesOf(r), CohortCheck: cohortCheckOf(r),
 	}, nil
+}
+
+func (has Installation) headroomPercent() int {
+	if has.HeadroomPercent == nil {
+		return DefaultHeadroomPercent
+	}
+	return *has.HeadroomPercent
 }
 
 // CloneOf returns the variation of a release that is a clone; nil if none is.

@@ -58,8 +58,8 @@ type story struct {
 // the counts of a cohort check, or too few without a ratio. The other commands are spec (YAML of spec.rollout), strategy NAME (YAML), arms
 // (NAME=REVISION/READY/TARGETS/UPDATED, changed if the baseline has the change of the clone, and altered if the clone has another template), verdict, proxies, do (a verb), pause, delete
 // (to=VARIATION ready=N wants=N), installation, query (NAME VALUE, or the reason of no data), webhook
-// (NAME RESULT, and a message), clone (PROMOTION min=N change=HASH changed), work (NUMBER PHASE run=N distrusted,
-// and a message), and at. Rewrite the scripts with UPDATE_GOLDEN=1.
+// (NAME RESULT, and a message), clone (PROMOTION min=N change=HASH changed), work (NUMBER PHASE run=N distrusted
+// held=NAME/FORMER/MINIMUM, and a message), and at. Rewrite the scripts with UPDATE_GOLDEN=1.
 func TestStories(t *testing.T) {
 	if golden.Updates() {
 		if err := flag.Set("rewrite", "true"); err != nil {
@@ -122,6 +122,7 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 		c := &v1alpha1.RolloutControl{Verb: v1alpha1.RolloutVerb(d.CmdArgs[0].Key), RequestedBy: "ada"}
 		d.MaybeScanArgs(t, "run", &c.Run)
 		d.MaybeScanArgs(t, "stage", &c.Stage)
+		d.MaybeScanArgs(t, "attempt", &c.Attempt)
 		variation := ""
 		d.MaybeScanArgs(t, "variation", &variation)
 		c.Variation = v1alpha1.VariationName(variation)
@@ -177,8 +178,33 @@ func (s *story) answer(t *testing.T, d *datadriven.TestData) {
 		t.Fatal(err)
 	}
 	a.Number = number
+	s.recall(t, d, &a)
 	s.works = slices.DeleteFunc(s.works, func(b rollout.WorkAnswer) bool { return a.Run == b.Run && a.Number == b.Number })
 	s.works = append(s.works, a)
+}
+
+// recall fills an answer with what the work says, and with the autoscaler that the executor holds. A work of an
+// earlier run says the same as before.
+func (s *story) recall(t *testing.T, d *datadriven.TestData, a *rollout.WorkAnswer) {
+	for _, b := range s.works {
+		if b.Run == a.Run && b.Number == a.Number {
+			a.Verb, a.Variation, a.Replicas = b.Verb, b.Variation, b.Replicas
+		}
+	}
+	for _, w := range rollout.StateOf(&s.release.Status).Works {
+		if w.Run == a.Run && w.Number == a.Number {
+			a.Verb, a.Variation, a.Replicas = w.Verb, w.Variation, w.Replicas
+		}
+	}
+	text := ""
+	if d.MaybeScanArgs(t, "held", &text); text == "" {
+		return
+	}
+	name, values, _ := strings.Cut(text, "/")
+	a.Held = &rollout.HeldAutoscaler{Name: name, UID: "h"}
+	if _, err := fmt.Sscanf(values, "%d/%d", &a.Held.Former, &a.Held.Minimum); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // hearOfCohort has counts of the cohort check of the run under way: a ratio, or too few requests for one.

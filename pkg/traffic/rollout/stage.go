@@ -51,7 +51,7 @@ func (m *machine) deploy() bool {
 	switch {
 	case !m.isSettled():
 		return m.waitProxies(m.split())
-	case run.isCloned() && (m.isPaused() || !m.isSized(first)):
+	case !m.hasHold() && (m.isPaused() || !m.isHeldUp()), run.isCloned() && (m.isPaused() || !m.isSized(first)):
 		return false
 	case !is || canary.Updated < canary.Targets || canary.Ready < wants:
 		if m.until(WaitDeployment, m.deadlines().Deployment, "%s: %d of %d pods have the revision and %d are ready, wants %d; the run is rolled back at the deadline", run.Canary, canary.Updated, canary.Targets, canary.Ready, wants) {
@@ -104,6 +104,7 @@ func (m *machine) measure() bool {
 	stage := &run.Stages[i]
 	health, during := m.health(i), m.judgeGates(gates.DuringStage, i+1)
 	m.grow(stage.Weight)
+	m.raiseHold()
 	switch {
 	case stage.State == StageFailed:
 		m.hold(WaitFailed, "stage %d failed and its weight is held: ask to roll back, to try again, or to go on", i+1)
@@ -242,7 +243,7 @@ func (m *machine) advance(from, to int) bool {
 	if to < len(run.Stages) {
 		weight = run.Stages[to].Weight
 	}
-	if m.isPaused() || !m.isSized(weight) || !m.hasCapacity(weight) || m.isHeld(m.judgeAhead(to)) {
+	if m.isPaused() || !m.isSized(weight) || !m.isHeldUp() || !m.hasCapacity(weight) || m.isHeld(m.judgeAhead(to)) {
 		return false
 	}
 	for i := from; i < min(to, len(run.Stages)); i++ {
@@ -266,11 +267,13 @@ func (m *machine) advance(from, to int) bool {
 
 // rest says what a release without a run waits for: the end of the last one, or another revision.
 func (m *machine) rest() bool {
-	canary, is := m.arm(m.canary())
-	switch {
-	case !m.isSettled():
+	if !m.isSettled() {
 		return m.waitProxies("all requests to go to " + m.next.Active)
-	case !m.shrink():
+	}
+	canary, is := m.arm(m.canary())
+	isShrunk, isBack := m.shrink(), m.putBack()
+	switch {
+	case !isShrunk, !isBack, m.wait != nil:
 	case m.Plan == nil:
 		m.hold(WaitInvalid, "%s", m.Problem)
 	case is && m.next.rejects(m.canary(), canary.Revision):

@@ -175,6 +175,8 @@ type State struct {
 	Gates []gates.State
 	// Works are what the executor was asked for in the run.
 	Works []Work
+	// Hold is the minimum that the executor holds; nil if none.
+	Hold *Hold
 	// Waiting is what it waits for; nil if for nothing.
 	Waiting *Wait
 	// Seen has the revision of each variation that a run has taken up, or that was there at its end.

@@ -32,10 +32,10 @@ func (s State) Write(status *v1alpha1.ABReleaseStatus) {
 	if w := s.Waiting; w != nil {
 		out.Waiting = &v1alpha1.RolloutWait{Reason: string(w.Reason), StartTime: metav1.NewTime(w.Since), DeadlineTime: timeOrNil(w.Deadline), Message: shorten(w.Message, maxMessage)}
 	}
-	out.Gates, out.Works = writeGates(s.Gates), writeWorks(s.Works)
+	out.Gates, out.Works, out.Hold = writeGates(s.Gates), writeWorks(s.Works), writeHold(s.Hold)
 	if h := s.Handled; h != nil {
 		out.Handled = &v1alpha1.HandledControl{RolloutControl: v1alpha1.RolloutControl{
-			Verb: v1alpha1.RolloutVerb(h.Verb), Run: h.Run, Stage: int32(h.Stage), Variation: v1alpha1.VariationName(h.Variation), //nolint:gosec // at most MaxStages
+			Verb: v1alpha1.RolloutVerb(h.Verb), Run: h.Run, Stage: int32(h.Stage), Variation: v1alpha1.VariationName(h.Variation), Attempt: h.Attempt, //nolint:gosec // at most MaxStages
 			RequestedBy: h.RequestedBy, Reason: h.Reason,
 		}, Refusal: shorten(h.Refusal, maxMessage)}
 	}
@@ -94,7 +94,7 @@ func StateOf(status *v1alpha1.ABReleaseStatus) State {
 	if w := in.Waiting; w != nil {
 		s.Waiting = &Wait{WaitReason(w.Reason), w.StartTime.Time, timeOf(w.DeadlineTime), w.Message}
 	}
-	s.Gates, s.Works = readGates(in.Gates), readWorks(in.Works)
+	s.Gates, s.Works, s.Hold = readGates(in.Gates), readWorks(in.Works), readHold(in.Hold)
 	if h := in.Handled; h != nil {
 		s.Handled = &Handled{*ControlOf(&h.RolloutControl), h.Refusal}
 	}
@@ -144,7 +144,7 @@ func ControlOf(in *v1alpha1.RolloutControl) *Control {
 	if in == nil {
 		return nil
 	}
-	return &Control{Verb: Verb(in.Verb), Run: in.Run, Stage: int(in.Stage), Variation: string(in.Variation), RequestedBy: in.RequestedBy, Reason: in.Reason}
+	return &Control{Verb: Verb(in.Verb), Run: in.Run, Stage: int(in.Stage), Variation: string(in.Variation), Attempt: in.Attempt, RequestedBy: in.RequestedBy, Reason: in.Reason}
 }
 
 func revisionOf(variation string, r Revision) v1alpha1.VariationRevision {

@@ -34,8 +34,10 @@ type Control struct {
 	Run  int64
 	// Stage that the request is about: the one under way, or of Advance the one to go on to. 0 is the next
 	// one of Advance, and the one under way otherwise.
-	Stage       int
-	Variation   string
+	Stage     int
+	Variation string
+	// Attempt tells requests apart that are the same otherwise.
+	Attempt     int32
 	RequestedBy string
 	Reason      string
 }

@@ -18,6 +18,9 @@ const (
 	ScaleClone WorkVerb = "Scale"
 	// ChangeBaseline puts the change of the canary into the pod template of the active variation.
 	ChangeBaseline WorkVerb = "UpdateBaseline"
+	// HoldMinimum raises the minimum of the autoscaler of a variation, or, with no replicas, puts the former
+	// minimum back.
+	HoldMinimum WorkVerb = "HoldMinReplicas"
 )
 
 // WorkPhase is how far a work is.
@@ -52,9 +55,9 @@ type Work struct {
 	Number int64
 	Run    int64
 	Verb   WorkVerb
-	// Variation is the canary.
+	// Variation is the canary, or of HoldMinimum the one that the autoscaler scales.
 	Variation string
-	// Replicas of the canary; 0 of ChangeBaseline.
+	// Replicas of the canary, or the minimum; 0 of ChangeBaseline.
 	Replicas int
 	// ExpectedHash is the pod template of the active variation that the work starts from. The executor asks
 	// nothing of it to scale to 0.
@@ -67,16 +70,24 @@ type Work struct {
 // WorkAnswer is what the executor says of a work.
 type WorkAnswer struct {
 	Run, Number int64
+	Verb        WorkVerb
+	Variation   string
+	Replicas    int
 	Phase       WorkPhase
 	Message     string
 	// Distrusted says that the work waits because a guard does not trust the author of the release.
 	Distrusted bool
+	// Held is the autoscaler that a HoldMinimum has changed; nil if it has changed none.
+	Held *HeldAutoscaler
 }
 
-// ask has the executor asked for a work. The number of a work is used once.
-func (m *machine) ask(verb WorkVerb, replicas int) {
+// ask has the executor asked for a work about the canary.
+func (m *machine) ask(verb WorkVerb, replicas int) { m.askFor(verb, m.next.Run.Canary, replicas) }
+
+// askFor has the executor asked for a work. The number of a work is used once.
+func (m *machine) askFor(verb WorkVerb, variation string, replicas int) {
 	run := m.next.Run
-	w := Work{Number: 1, Run: run.Number, Verb: verb, Variation: run.Canary, Replicas: min(replicas, maxReplicas), ExpectedHash: run.From.Hash, Phase: WorkIsPending}
+	w := Work{Number: 1, Run: run.Number, Verb: verb, Variation: variation, Replicas: min(replicas, maxReplicas), ExpectedHash: run.From.Hash, Phase: WorkIsPending}
 	if last := m.next.lastWork(); last != nil {
 		w.Number = last.Number + 1
 	}
@@ -90,6 +101,16 @@ func (m *machine) ask(verb WorkVerb, replicas int) {
 func (s *State) lastWork() *Work {
 	if n := len(s.Works); n > 0 {
 		return &s.Works[n-1]
+	}
+	return nil
+}
+
+// lastOf returns the last work of one of the verbs; nil if none was asked for.
+func (s *State) lastOf(verbs ...WorkVerb) *Work {
+	for i := len(s.Works) - 1; i >= 0; i-- {
+		if slices.Contains(verbs, s.Works[i].Verb) {
+			return &s.Works[i]
+		}
 	}
 	return nil
 }
@@ -117,6 +138,7 @@ func (m *machine) settleWorks() {
 			m.tell(WorkNotDone, true, "work %d, %s of run %d, is %s: %s", w.Number, w.Verb, w.Run, w.Phase, w.Message)
 		}
 	}
+	m.settleHold()
 }
 
 // dropWorks closes the works of a run that ends before the executor was told of them.
@@ -134,12 +156,12 @@ func (m *machine) isKnown(w *Work) bool {
 }
 
 // missing are the works that the executor has to be told of: they were decided, and it does not have them.
-// Of a run that has ended only the work that scales the clone to 0 is left.
+// Of a run that has ended only the works that have the cluster do less are left.
 func (m *machine) missing() []Work {
 	var missing []Work
 	for i := range m.next.Works {
 		w := &m.next.Works[i]
-		isOver := !m.next.IsOn() && (w.Verb != ScaleClone || w.Replicas > 0)
+		isOver := !m.next.IsOn() && !w.makesLess()
 		if w.Phase == WorkIsPending && !isOver && !m.isKnown(w) {
 			missing = append(missing, *w)
 		}
@@ -147,12 +169,16 @@ func (m *machine) missing() []Work {
 	return missing
 }
 
-// isIdle tells whether the executor has done all that it was asked for; the run waits otherwise. A work
-// that was not done waits for a person.
-func (m *machine) isIdle() bool {
-	w := m.next.lastWork()
+// isIdle tells whether the executor has done all that it was asked for; the run waits otherwise.
+func (m *machine) isIdle() bool { return m.isDone(m.next.lastWork()) }
+
+// isDone tells whether the executor has done a work; the run waits otherwise. A work that was not done waits
+// for a person. A minimum that the spec asks for no more needs no person.
+func (m *machine) isDone(w *Work) bool {
 	switch {
 	case w == nil || w.Phase == WorkSucceeded:
+		return true
+	case w.Phase.settled() && w.Verb == HoldMinimum && !m.wantsHold():
 		return true
 	case !w.Phase.settled():
 		m.waitWork(w)
@@ -197,7 +223,11 @@ func (m *machine) retryWork() string {
 	if m.isPaused() || !m.isSettled() && !m.waitProxies("the percentage that is wanted") {
 		return m.refuseUnless(false)
 	}
-	m.ask(w.Verb, w.Replicas)
+	if w.Verb == HoldMinimum && !w.putsBack() {
+		m.askHold() // the active variation may have grown
+		return ""
+	}
+	m.askFor(w.Verb, w.Variation, w.Replicas)
 	return ""
 }
 

@@ -37,7 +37,13 @@ func AnswersOf(r *v1alpha1.ABRelease, works []v1alpha1.ReleaseWork) []WorkAnswer
 		if w.Spec.ReleaseName != r.Name || w.Spec.ReleaseUID != string(r.UID) {
 			continue
 		}
-		a := WorkAnswer{Run: w.Spec.Run, Number: w.Spec.Number, Phase: WorkPhase(w.Status.Phase), Message: w.Status.Message}
+		a := WorkAnswer{
+			Run: w.Spec.Run, Number: w.Spec.Number, Verb: WorkVerb(w.Spec.Verb), Variation: string(w.Spec.Variation),
+			Phase: WorkPhase(w.Status.Phase), Message: w.Status.Message, Held: heldOf(w.Status.Held),
+		}
+		if w.Spec.Replicas != nil {
+			a.Replicas = int(*w.Spec.Replicas)
+		}
 		if a.Phase == "" {
 			a.Phase = WorkIsPending
 		}

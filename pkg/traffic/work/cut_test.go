@@ -19,11 +19,14 @@ import (
 func TestNext_EndsAlikeWhereverItIsCut(t *testing.T) {
 	cuts := 0
 	rapid.Check(t, func(t *rapid.T) {
-		verb := rapid.SampledFrom([]v1alpha1.ReleaseWorkVerb{v1alpha1.WorkCreateClone, v1alpha1.WorkScale, v1alpha1.WorkUpdateBaseline}).Draw(t, "verb")
+		verb := rapid.SampledFrom([]v1alpha1.ReleaseWorkVerb{v1alpha1.WorkCreateClone, v1alpha1.WorkScale, v1alpha1.WorkUpdateBaseline, v1alpha1.WorkHoldMinReplicas}).Draw(t, "verb")
 		replicas := rapid.Int32Range(0, 4).Draw(t, "replicas")
 		before := rapid.Int32Range(-1, 4).Draw(t, "replicas of the clone before; below zero there is none")
 		begin := func() *world {
 			w := newWorld(t, verb, replicas)
+			if verb == v1alpha1.WorkHoldMinReplicas && before > 0 { // an earlier work has raised the minimum from 1
+				w.facts.Holding = holding(1, before)
+			}
 			if before >= 0 {
 				w.withClone(t, before)
 			}
@@ -48,12 +51,12 @@ func TestNext_EndsAlikeWhereverItIsCut(t *testing.T) {
 			t.Fatalf("%d writes of the target, and %d of an executor that lived", hurt.writes, alive.writes)
 		}
 		ignored := cmpopts.IgnoreMapEntries(func(key string, _ any) bool { return key == "uid" || key == "resourceVersion" })
-		for name, pair := range map[string][2]*unstructured.Unstructured{"baseline": {alive.baseline, hurt.baseline}, "clone": {alive.clone, hurt.clone}} {
+		for name, pair := range map[string][2]*unstructured.Unstructured{"baseline": {alive.baseline, hurt.baseline}, "clone": {alive.clone, hurt.clone}, "autoscaler": {alive.autoscaler(), hurt.autoscaler()}} {
 			if diff := cmp.Diff(pair[0], pair[1], ignored); diff != "" {
 				t.Fatalf("the %s (-alive +hurt):\n%s", name, diff)
 			}
 		}
-		if a, h := alive.work.Status, hurt.work.Status; a.Phase != h.Phase || a.Reason != h.Reason || a.TemplateHash != h.TemplateHash {
+		if a, h := alive.work.Status, hurt.work.Status; a.Phase != h.Phase || a.Reason != h.Reason || a.TemplateHash != h.TemplateHash || cmp.Diff(a.Held, h.Held) != "" {
 			t.Fatalf("the end: %+v, and of an executor that lived %+v", h, a)
 		}
 	})
@@ -64,7 +67,7 @@ func TestNext_EndsAlikeWhereverItIsCut(t *testing.T) {
 
 // touch moves resourceVersions, as controllers do that write a status.
 func (w *world) touch() {
-	for _, object := range []*unstructured.Unstructured{w.baseline, w.clone} {
+	for _, object := range []*unstructured.Unstructured{w.baseline, w.clone, w.autoscaler()} {
 		if object != nil {
 			w.version++
 			object.SetResourceVersion(fmt.Sprint(w.version))

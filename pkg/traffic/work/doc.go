@@ -21,6 +21,10 @@
 //     executor before is stored after the refusal.
 //   - The right of the requester is asked for before the dry run and before the write.
 //
-// A Scale to 0 makes the cluster do less. A halt, a changed baseline and a requester without the
-// right do not keep the executor from it.
+// HoldMinReplicas raises the minimum of an autoscaler. The former value is stored with the intent, and stays
+// in the status of each work that goes on with the hold, so a work that puts the value back knows it. A
+// minimum that is neither the former nor the held one is that of another writer, and stays.
+//
+// A Scale to 0, and a former minimum that is put back, make the cluster do less. A halt, a changed
+// baseline and a requester without the right do not keep the executor from either.
 package work

@@ -23,11 +23,15 @@ type Facts struct {
 	// does not exist.
 	Service        map[string]string
 	ServiceMissing bool
-	// Tool of GitOps that applies the baseline; empty if none does.
+	// Tool of GitOps that applies the baseline, or the autoscaler; empty if none does.
 	Tool string
 	// Requester says whether the user in whose name the work acts may write the target, and
 	// Executor whether the executor may. Denied names the permission that is missing.
 	Requester, Executor Permission
+	// Autoscalers are those of the workload whose minimum the work raises, or the one whose minimum the work
+	// puts back. Holding is what the works before hold; nil if they hold nothing.
+	Autoscalers []*unstructured.Unstructured
+	Holding     *v1alpha1.HeldAutoscaler
 	// Earlier is the name of a work of the release with a lower number that has not ended; empty
 	// if there is none. Works of a release end in their order, so the label of a later write
 	// hides no earlier one.
@@ -143,17 +147,21 @@ func Final(phase v1alpha1.ReleaseWorkPhase) bool {
 	return true // a phase that this version does not know: nothing is written
 }
 
-// ScalesToZero says whether a work makes the cluster do less.
+// ScalesToZero says whether a work scales a clone to 0.
 func ScalesToZero(spec *v1alpha1.ReleaseWorkSpec) bool {
 	return spec.Verb == v1alpha1.WorkScale && spec.Replicas != nil && *spec.Replicas == 0
 }
 
-// TargetName returns the name of the Deployment that a work is about.
+// TargetName returns the name of the Deployment that a work is about; empty of a work about an autoscaler.
 func TargetName(work *v1alpha1.ReleaseWork, release *v1alpha1.ABRelease) string {
-	if work.Spec.Verb != v1alpha1.WorkUpdateBaseline {
-		return v1alpha1.CloneName(work.Spec.ReleaseName, work.Spec.Variation)
+	switch work.Spec.Verb {
+	case v1alpha1.WorkUpdateBaseline:
+		return BaselineName(release)
+	case v1alpha1.WorkHoldMinReplicas:
+		return ""
+	case v1alpha1.WorkCreateClone, v1alpha1.WorkScale:
 	}
-	return BaselineName(release)
+	return v1alpha1.CloneName(work.Spec.ReleaseName, work.Spec.Variation)
 }
 
 // BaselineName returns the name of the Deployment of a release's stable variation; empty if the

@@ -99,6 +99,8 @@ func Left(w *v1alpha1.ReleaseWork, release *v1alpha1.ABRelease, baseline, author
 			add(withReplicas(authorized, w.Spec.Replicas))
 		}
 	case v1alpha1.WorkCreateClone:
+	case v1alpha1.WorkHoldMinReplicas: // no Deployment
+		return nil
 	default:
 		return nil // a verb that this version does not know
 	}

@@ -32,16 +32,23 @@ func Next(f *Facts) Action {
 	if err != nil {
 		return refuse(f, object(v1alpha1.WorkTargetMoved, "%s", err.Error()))
 	}
-	if body == nil {
-		return succeed(f, "nothing had to be written")
+	switch {
+	case body != nil:
+		return send(f, body)
+	case Holds(&f.Work.Spec):
+		return settleHold(f)
 	}
-	return send(f, body)
+	return succeed(f, "nothing had to be written")
 }
 
 // target returns the object that the work writes; nil if it does not exist.
 func target(f *Facts) *unstructured.Unstructured {
-	if f.Work.Spec.Verb == v1alpha1.WorkUpdateBaseline {
+	switch f.Work.Spec.Verb {
+	case v1alpha1.WorkUpdateBaseline:
 		return f.Baseline
+	case v1alpha1.WorkHoldMinReplicas:
+		return autoscalerOf(f)
+	case v1alpha1.WorkCreateClone, v1alpha1.WorkScale:
 	}
 	return f.Clone
 }
@@ -57,13 +64,16 @@ func verify(f *Facts) Action {
 	if asIntended(f, target(f), f.Work.Status.Intent.TemplateHash) {
 		return succeed(f, "")
 	}
-	return end(f, v1alpha1.WorkFailed, object(v1alpha1.WorkTargetMoved, "another writer changed the Deployment %s after the executor wrote it", target(f).GetName()))
+	return end(f, v1alpha1.WorkFailed, object(v1alpha1.WorkTargetMoved, "another writer changed the %s %s after the executor wrote it", target(f).GetKind(), target(f).GetName()))
 }
 
 // asIntended says whether an object has the pod template and the replicas that the work wants. A
 // Scale to 0 wants no pod template.
 func asIntended(f *Facts, t *unstructured.Unstructured, hash string) bool {
 	spec := &f.Work.Spec
+	if Holds(spec) {
+		return holdsAsIntended(f, t)
+	}
 	if spec.Replicas != nil && clone.Replicas(t) != *spec.Replicas {
 		return false
 	}
@@ -81,6 +91,8 @@ var errAltered = errors.New("the clone has another pod template than the release
 func desired(f *Facts) (*unstructured.Unstructured, error) {
 	spec := &f.Work.Spec
 	switch {
+	case Holds(spec):
+		return held(f)
 	case ScalesToZero(spec):
 		return scaled(f)
 	case spec.Verb == v1alpha1.WorkUpdateBaseline:
@@ -160,7 +172,7 @@ func marked(f *Facts, object *unstructured.Unstructured) *unstructured.Unstructu
 
 // send goes from the dry run to the intent, and from the intent to the write.
 func send(f *Facts, body *unstructured.Unstructured) Action {
-	hash, err := clone.TemplateHash(body)
+	hash, err := hashOf(f, body)
 	if err != nil {
 		return refuse(f, object(v1alpha1.WorkInvalidSpec, "%s", err.Error()))
 	}
@@ -184,11 +196,22 @@ func send(f *Facts, body *unstructured.Unstructured) Action {
 		return refuse(f, &objection{v1alpha1.WorkUnreadable, "a dry run got no answer: " + f.Tried.Message, true})
 	}
 	if f.Tried.Object == nil || !asIntended(f, f.Tried.Object, hash) {
-		return refuse(f, object(v1alpha1.WorkWouldNotConverge, "a dry run of the write leaves another pod template or other replicas: an admission webhook changes the Deployment %s", body.GetName()))
+		return refuse(f, object(v1alpha1.WorkWouldNotConverge, "a dry run of the write leaves another pod template or other replicas: an admission webhook changes the %s %s", body.GetKind(), body.GetName()))
 	}
 	status := statusOf(f, v1alpha1.WorkRunning, &objection{})
 	status.Intent = &v1alpha1.ReleaseWorkIntent{UID: string(body.GetUID()), ResourceVersion: version, TemplateHash: hash, StorageTime: metav1.NewTime(f.Now)}
+	if Holds(&f.Work.Spec) {
+		status.Held = recordOf(f, target(f))
+	}
 	return Action{Kind: Intend, Status: status}
+}
+
+// hashOf returns the hash of a body's pod template; empty of an autoscaler, which has none.
+func hashOf(f *Facts, body *unstructured.Unstructured) (string, error) {
+	if Holds(&f.Work.Spec) {
+		return "", nil
+	}
+	return clone.TemplateHash(body) //nolint:wrapcheck // the message is for the author of the release
 }
 
 // unfenced says that the write of an intent may be stored although this process sent none, or got
@@ -263,7 +286,7 @@ func refuse(f *Facts, o *objection) Action {
 func succeed(f *Facts, message string) Action {
 	a := end(f, v1alpha1.WorkSucceeded, &objection{message: message})
 	if t := target(f); t != nil {
-		if hash, err := clone.TemplateHash(t); err == nil {
+		if hash, err := hashOf(f, t); err == nil {
 			a.Status.TemplateHash = hash
 		}
 	}
@@ -287,9 +310,13 @@ func statusOf(f *Facts, phase v1alpha1.ReleaseWorkPhase, o *objection) v1alpha1.
 	if status.StartTime == nil {
 		status.StartTime = new(metav1.NewTime(f.Now))
 	}
-	if name := TargetName(f.Work, f.Release); name != "" {
-		status.TargetRef = &v1alpha1.ReleaseWorkTarget{Kind: v1alpha1.VariationDeployment, Name: name}
-		if t := target(f); t != nil {
+	t := target(f)
+	switch name := TargetName(f.Work, f.Release); {
+	case Holds(&f.Work.Spec) && t != nil:
+		status.TargetRef = &v1alpha1.ReleaseWorkTarget{Kind: v1alpha1.WorkTargetAutoscaler, Name: t.GetName(), UID: string(t.GetUID())}
+	case name != "":
+		status.TargetRef = &v1alpha1.ReleaseWorkTarget{Kind: v1alpha1.WorkTargetDeployment, Name: name}
+		if t != nil {
 			status.TargetRef.UID = string(t.GetUID())
 		}
 	}

@@ -31,7 +31,7 @@ func TestNext_CreatesAClone(t *testing.T) {
 	}
 	want := v1alpha1.ReleaseWorkStatus{
 		ObservedGeneration: 1, Phase: v1alpha1.WorkSucceeded, StartTime: new(metav1.NewTime(now)), EndTime: new(metav1.NewTime(now)),
-		TargetRef:    &v1alpha1.ReleaseWorkTarget{Kind: v1alpha1.VariationDeployment, Name: "web-canary", UID: string(w.clone.GetUID())},
+		TargetRef:    &v1alpha1.ReleaseWorkTarget{Kind: v1alpha1.WorkTargetDeployment, Name: "web-canary", UID: string(w.clone.GetUID())},
 		TemplateHash: hashOf(t, w.clone),
 		Intent:       &v1alpha1.ReleaseWorkIntent{TemplateHash: hashOf(t, w.clone), StorageTime: metav1.NewTime(now)},
 	}

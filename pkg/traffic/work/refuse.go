@@ -27,17 +27,26 @@ func objectTo(f *Facts) *objection {
 	if f.Unread != "" {
 		return &objection{v1alpha1.WorkUnreadable, f.Unread, true}
 	}
-	checks := []func(*Facts) *objection{objectToRelease, objectToExecutor}
-	if !ScalesToZero(&f.Work.Spec) {
-		checks = append(checks, objectToForward, objectToBaseline)
-	}
-	checks = append(checks, objectToTarget, objectToOrder, objectToPlan, objectToRequester, objectToTrust, objectToChange)
-	for _, check := range checks {
+	for _, check := range checksOf(&f.Work.Spec) {
 		if o := check(f); o != nil {
 			return o
 		}
 	}
 	return nil
+}
+
+// checksOf returns what is asked before a work is carried out, in order.
+func checksOf(spec *v1alpha1.ReleaseWorkSpec) []func(*Facts) *objection {
+	checks := []func(*Facts) *objection{objectToRelease, objectToExecutor}
+	switch {
+	case PutsBack(spec):
+		return append(checks, objectToOrder)
+	case Holds(spec):
+		return append(checks, objectToForward, objectToAutoscaler, objectToOrder, objectToRequester)
+	case !ScalesToZero(spec):
+		checks = append(checks, objectToForward, objectToBaseline)
+	}
+	return append(checks, objectToTarget, objectToOrder, objectToPlan, objectToRequester, objectToTrust, objectToChange)
 }
 
 // objectToRelease compares the release and the run with those of the work.
@@ -165,7 +174,7 @@ func objectToExecutor(f *Facts) *objection {
 // objectToRequester asks whether the author of the release may write. A Scale to 0 needs no right of
 // the author, so a clone does not outlive the rights of a user who is gone.
 func objectToRequester(f *Facts) *objection {
-	if ScalesToZero(&f.Work.Spec) {
+	if givesBack(&f.Work.Spec) {
 		return nil
 	}
 	switch f.Requester.Right {

@@ -4,6 +4,7 @@ package work_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,8 +32,10 @@ type world struct {
 	release  *v1alpha1.ABRelease
 	baseline *unstructured.Unstructured
 	clone    *unstructured.Unstructured
-	facts    work.Facts
-	version  int
+	// autoscalers are those of the baseline.
+	autoscalers []*unstructured.Unstructured
+	facts       work.Facts
+	version     int
 	// writes counts what was stored of targets, and sent how many writes of any kind came in.
 	writes, sent int
 	// cut ends the executor at that write: before it if early, else after it.
@@ -81,6 +84,10 @@ func newWorld(t tb, verb v1alpha1.ReleaseWorkVerb, replicas int32) *world {
 	if verb != v1alpha1.WorkUpdateBaseline {
 		w.work.Spec.Replicas = &replicas
 	}
+	if verb == v1alpha1.WorkHoldMinReplicas {
+		w.work.Spec.Variation, w.release.Spec.Rollout.Fallback = "stable", v1alpha1.FallbackHoldMinReplicas
+		w.autoscalers = []*unstructured.Unstructured{newAutoscaler("web", 2)}
+	}
 	w.facts = work.Facts{
 		Service: map[string]string{"app": "web"}, Now: now,
 		Requester: work.Permission{Right: work.RightGiven}, Executor: work.Permission{Right: work.RightGiven},
@@ -121,6 +128,11 @@ func (w *world) read() *work.Facts {
 	f.Work, f.Release = w.work.DeepCopy(), w.release
 	f.Baseline = copyOf(w.baseline)
 	f.Clone = copyOf(w.clone)
+	for _, a := range w.autoscalers {
+		if !work.PutsBack(&w.work.Spec) || f.Holding != nil && f.Holding.Name == a.GetName() {
+			f.Autoscalers = append(f.Autoscalers, copyOf(a))
+		}
+	}
 	return &f
 }
 
@@ -184,7 +196,13 @@ func (w *world) reach(store func()) {
 func (w *world) send(a work.Action, dry bool) *work.Answer {
 	answer := &work.Answer{Result: work.Stored, ResourceVersion: a.Body.GetResourceVersion()}
 	slot := &w.clone
-	if a.Body.GetName() == "web" {
+	switch at := slices.IndexFunc(w.autoscalers, func(b *unstructured.Unstructured) bool { return b.GetName() == a.Body.GetName() }); {
+	case a.Body.GetKind() == "HorizontalPodAutoscaler" && at < 0:
+		answer.Result = work.Conflicted
+		return answer
+	case a.Body.GetKind() == "HorizontalPodAutoscaler":
+		slot = &w.autoscalers[at]
+	case a.Body.GetName() == "web":
 		slot = &w.baseline
 	}
 	live := *slot

@@ -38,6 +38,9 @@
 {{- with .Values.metrics.prometheus.tokenSecret }}
 - --prometheus-token-file=/var/run/secrets/plumbline-prometheus-token/token
 {{- end }}
+{{- if .Values.delivery.enabled }}
+- --headroom-percent={{ .Values.delivery.headroomPercent }}
+{{- end }}
 {{- if and .Values.delivery.enabled .Values.delivery.inlineQueries }}
 - --inline-queries
 {{- end }}

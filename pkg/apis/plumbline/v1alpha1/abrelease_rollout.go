@@ -48,6 +48,19 @@ const (
 	PromotionAwaitBaseline PromotionPolicy = "AwaitBaseline"
 )
 
+// FallbackPolicy says what a run does about an active variation that shrinks while requests move away.
+// +kubebuilder:validation:Enum=Wait;HoldMinReplicas
+type FallbackPolicy string
+
+// The policies.
+const (
+	// FallbackWait holds the percentage until enough pods of the active variation are ready.
+	FallbackWait FallbackPolicy = "Wait"
+	// FallbackHoldMinReplicas has the executor raise minReplicas of the HorizontalPodAutoscaler of the
+	// active variation for the run, and put the former value back after the run.
+	FallbackHoldMinReplicas FallbackPolicy = "HoldMinReplicas"
+)
+
 // RolloutVerb is what a person asks of a run.
 // +kubebuilder:validation:Enum=Start;Advance;Approve;Skip;Promote;Rollback;Retry
 type RolloutVerb string
@@ -72,6 +85,12 @@ type RolloutControl struct {
 	// variation that is to get all requests, of Promote.
 	// +optional
 	Variation VariationName `json:"variation,omitempty"`
+	// attempt tells two requests apart that are the same otherwise. The discovery server answers a
+	// request with the same attempt once. If unset, the request is the first attempt.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Attempt int32 `json:"attempt,omitempty"`
 	// requestedBy must be the authenticated user who sets it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -131,6 +150,7 @@ type RolloutAnalysisSpec struct {
 // Rollout has each new revision of the inactive variation prove itself in stages.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.strategyName) != has(self.strategy)",message="name a RolloutStrategy, or give one: either strategyName or strategy"
+// +kubebuilder:validation:XValidation:rule="!has(self.fallback) || self.fallback != 'HoldMinReplicas' || has(self.requestedBy)",message="the executor changes an autoscaler with the right of a user: set requestedBy to the user who writes the release",fieldPath=".requestedBy"
 type Rollout struct {
 	// strategyName is the RolloutStrategy that a new run goes by.
 	// +optional
@@ -168,6 +188,12 @@ type Rollout struct {
 	// +optional
 	// +default="KeepVariation"
 	Promotion PromotionPolicy `json:"promotion,omitempty"`
+	// fallback says what a run does about an active variation that shrinks while requests move away. Wait
+	// holds the percentage until enough pods are ready. HoldMinReplicas has the executor raise minReplicas
+	// of the HorizontalPodAutoscaler of the active variation for the run. If unset, the run waits.
+	// +optional
+	// +default="Wait"
+	Fallback FallbackPolicy `json:"fallback,omitempty"`
 	// requestedBy must be the authenticated user who sets variations, stable or promotion. The
 	// executor writes workloads only with the right of that user.
 	// +optional

@@ -288,6 +288,29 @@ type RolloutClone struct {
 	ReturnTime *metav1.Time `json:"returnTime,omitempty"`
 }
 
+// RolloutHold is a minimum of replicas that the executor holds at an autoscaler.
+type RolloutHold struct {
+	// run of the ReleaseWork that holds the minimum.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Run int64 `json:"run,omitempty"`
+	// number of that ReleaseWork.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Number int64 `json:"number,omitempty"`
+	// variation whose workload the autoscaler scales.
+	// +required
+	Variation VariationName `json:"variation,omitempty"`
+	// replicas that the run needs of the variation.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	Replicas int32 `json:"replicas,omitempty"`
+	// autoscaler that the executor changed. If unset, the autoscaler had as many replicas already.
+	// +optional
+	Autoscaler *HeldAutoscaler `json:"autoscaler,omitempty"`
+}
+
 // RolloutStatus is what has become of the rollouts of a release.
 type RolloutStatus struct {
 	// run that began last.
@@ -331,6 +354,9 @@ type RolloutStatus struct {
 	// +listMapKey=number
 	// +kubebuilder:validation:MaxItems=8
 	Works []RolloutWork `json:"works,omitempty"`
+	// hold is the minimum of replicas that is held for a run, and the former value.
+	// +optional
+	Hold *RolloutHold `json:"hold,omitempty"`
 	// history of the release, the newest last.
 	// +optional
 	// +listType=map

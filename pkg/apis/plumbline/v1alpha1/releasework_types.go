@@ -7,7 +7,7 @@ import (
 )
 
 // ReleaseWorkVerb is what the executor is asked to do.
-// +kubebuilder:validation:Enum=CreateClone;Scale;UpdateBaseline
+// +kubebuilder:validation:Enum=CreateClone;Scale;UpdateBaseline;HoldMinReplicas
 // +kubebuilder:validation:MaxLength=32
 type ReleaseWorkVerb string
 
@@ -20,6 +20,9 @@ const (
 	WorkScale ReleaseWorkVerb = "Scale"
 	// WorkUpdateBaseline changes the stable variation's Deployment as the clone was changed.
 	WorkUpdateBaseline ReleaseWorkVerb = "UpdateBaseline"
+	// WorkHoldMinReplicas raises minReplicas of the HorizontalPodAutoscaler of a variation, or, with 0
+	// replicas, puts the former value back.
+	WorkHoldMinReplicas ReleaseWorkVerb = "HoldMinReplicas"
 )
 
 // ReleaseWorkPhase is how far a work is.
@@ -43,7 +46,7 @@ const (
 )
 
 // ReleaseWorkReason says why a work waits, or ended as it did.
-// +kubebuilder:validation:Enum=ReleaseGone;ReleaseReplaced;ReleaseDeleted;RunOver;InvalidSpec;BaselineGone;BaselineChanged;CloneGone;NotOwned;GitOpsOwned;NotAllowed;RequesterNotTrusted;TargetClaimed;Halted;Queued;WouldNotConverge;WriteRefused;TargetMoved;Terminating;Unreadable
+// +kubebuilder:validation:Enum=ReleaseGone;ReleaseReplaced;ReleaseDeleted;RunOver;InvalidSpec;BaselineGone;BaselineChanged;CloneGone;NotOwned;GitOpsOwned;NotAllowed;RequesterNotTrusted;TargetClaimed;Halted;Queued;WouldNotConverge;WriteRefused;TargetMoved;Terminating;Unreadable;AutoscalerMissing;AutoscalerAmbiguous;AutoscalerTooSmall;AutoscalerControlled
 // +kubebuilder:validation:MaxLength=32
 type ReleaseWorkReason string
 
@@ -90,12 +93,20 @@ const (
 	WorkTerminating ReleaseWorkReason = "Terminating"
 	// WorkUnreadable: the API server does not answer a read.
 	WorkUnreadable ReleaseWorkReason = "Unreadable"
+	// WorkAutoscalerMissing: no HorizontalPodAutoscaler scales the variation.
+	WorkAutoscalerMissing ReleaseWorkReason = "AutoscalerMissing"
+	// WorkAutoscalerAmbiguous: several HorizontalPodAutoscalers scale the variation.
+	WorkAutoscalerAmbiguous ReleaseWorkReason = "AutoscalerAmbiguous"
+	// WorkAutoscalerTooSmall: maxReplicas is below what the run needs.
+	WorkAutoscalerTooSmall ReleaseWorkReason = "AutoscalerTooSmall"
+	// WorkAutoscalerControlled: another object, such as a ScaledObject, keeps the autoscaler.
+	WorkAutoscalerControlled ReleaseWorkReason = "AutoscalerControlled"
 )
 
 // ReleaseWorkSpec is what the discovery server asks of the executor. It has no body: the executor
 // takes the body from the release and the stable variation.
 //
-// +kubebuilder:validation:XValidation:rule="(self.verb != 'UpdateBaseline') == has(self.replicas)",message="CreateClone and Scale say how many replicas, UpdateBaseline does not",fieldPath=".replicas"
+// +kubebuilder:validation:XValidation:rule="(self.verb != 'UpdateBaseline') == has(self.replicas)",message="CreateClone, Scale and HoldMinReplicas say how many replicas, UpdateBaseline does not",fieldPath=".replicas"
 type ReleaseWorkSpec struct {
 	// releaseName is the ABRelease of this namespace.
 	// +required
@@ -119,27 +130,40 @@ type ReleaseWorkSpec struct {
 	// verb that is asked for.
 	// +required
 	Verb ReleaseWorkVerb `json:"verb,omitempty"`
-	// variation of the clone.
+	// variation of the clone, or, of HoldMinReplicas, the variation that the autoscaler scales.
 	// +required
 	Variation VariationName `json:"variation,omitempty"`
-	// replicas of the clone.
+	// replicas of the clone, or the least replicas that the autoscaler is to keep. 0 of HoldMinReplicas
+	// puts the former minimum back.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100000
 	Replicas *int32 `json:"replicas,omitempty"`
 	// expectedHash is the canonical hash of the stable variation's pod template. With any other
-	// template the executor refuses the work, except a Scale to 0.
+	// template the executor refuses the work, except a Scale to 0 and HoldMinReplicas.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	ExpectedHash string `json:"expectedHash,omitempty"`
 }
 
+// ReleaseWorkTargetKind is the kind of an object that works write.
+// +kubebuilder:validation:Enum=Deployment;HorizontalPodAutoscaler
+type ReleaseWorkTargetKind string
+
+// The kinds.
+const (
+	// WorkTargetDeployment is a Deployment of apps/v1.
+	WorkTargetDeployment ReleaseWorkTargetKind = "Deployment"
+	// WorkTargetAutoscaler is a HorizontalPodAutoscaler of autoscaling/v2.
+	WorkTargetAutoscaler ReleaseWorkTargetKind = "HorizontalPodAutoscaler"
+)
+
 // ReleaseWorkTarget is the object that a work is about.
 type ReleaseWorkTarget struct {
 	// kind of the object.
 	// +required
-	Kind VariationWorkloadKind `json:"kind,omitempty"`
+	Kind ReleaseWorkTargetKind `json:"kind,omitempty"`
 	// name of the object.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -164,14 +188,37 @@ type ReleaseWorkIntent struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// templateHash is the canonical hash of the pod template that the write leaves.
-	// +required
+	// templateHash is the canonical hash of the pod template that the write leaves; absent of
+	// HoldMinReplicas.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	TemplateHash string `json:"templateHash,omitempty"`
 	// storageTime is when the intent was stored.
 	// +required
 	StorageTime metav1.Time `json:"storageTime,omitempty,omitzero"`
+}
+
+// HeldAutoscaler is a HorizontalPodAutoscaler whose minReplicas the executor has raised.
+type HeldAutoscaler struct {
+	// name of the autoscaler.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// uid of the autoscaler.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+	// formerMinReplicas is the value that is put back.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	FormerMinReplicas *int32 `json:"formerMinReplicas,omitempty"`
+	// minReplicas that is held. Another value is that of another writer, and stays.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	MinReplicas *int32 `json:"minReplicas,omitempty"`
 }
 
 // ReleaseWorkStatus is how far a work is.
@@ -210,6 +257,9 @@ type ReleaseWorkStatus struct {
 	// intent of the work, from the phase Running on.
 	// +optional
 	Intent *ReleaseWorkIntent `json:"intent,omitempty"`
+	// held is the autoscaler that a work HoldMinReplicas changes, from the phase Running on.
+	// +optional
+	Held *HeldAutoscaler `json:"held,omitempty"`
 }
 
 // ReleaseWork asks the executor for one write to a workload of a release. The discovery server

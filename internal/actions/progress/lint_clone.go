@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package progress
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/clone"
+)
+
+// ExecutorTargets is the ClusterRole by which the owner of a namespace lets the executor write workloads.
+const ExecutorTargets = "plumbline-executor-targets"
+
+// Binding says whether the executor may write workloads in the namespace of a release.
+type Binding struct {
+	Exists bool
+	// Unread says why that is not known; empty if it is known.
+	Unread string
+}
+
+// NeedsExecutor says whether a release needs writes of the executor.
+func NeedsExecutor(r *v1alpha1.ABRelease) bool {
+	for i := range r.Spec.Variations {
+		if r.Spec.Variations[i].Clone != nil {
+			return true
+		}
+	}
+	return r.Spec.Rollout != nil && r.Spec.Rollout.Fallback == v1alpha1.FallbackHoldMinReplicas
+}
+
+// clone makes the body that the executor would write, which tells whether the Service selects its pods.
+func (l *linter) clone(i int) {
+	v, stable := &l.release.Spec.Variations[i], l.facts.Workloads[l.release.Spec.Stable]
+	if stable.Object == nil || l.facts.ServiceUnread != "" {
+		return // the workload and the Service have findings of their own
+	}
+	refused := (*clone.RefusedError)(nil)
+	if _, err := clone.BodyOf(l.release, v.Name, stable.Object, l.facts.ServiceSelector, 1); errors.As(err, &refused) {
+		l.find(refused.Field, refused.Message, "correct the variation")
+	}
+}
+
+// executor finds a namespace whose owner has not let the executor in.
+func (l *linter) executor() {
+	if !NeedsExecutor(l.release) {
+		return
+	}
+	switch namespace := l.release.Namespace; {
+	case l.facts.Executor.Unread != "":
+		l.unread = append(l.unread, "RoleBindings of namespace "+namespace+": "+l.facts.Executor.Unread)
+	case !l.facts.Executor.Exists:
+		l.find("spec", fmt.Sprintf("the executor may not write workloads in namespace %s, and the release needs that", namespace),
+			fmt.Sprintf("add the namespace to executor.namespaces in the values of the chart, or: kubectl create rolebinding %s -n %s --clusterrole=%s --serviceaccount=plumbline-system:plumbline-executor", ExecutorTargets, namespace, ExecutorTargets))
+	}
+}
