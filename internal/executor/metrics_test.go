@@ -31,6 +31,7 @@ func discovery(w http.ResponseWriter, r *http.Request) {
 		}}},
 		"/apis/" + version.GroupVersion: metav1.APIResourceList{GroupVersion: version.GroupVersion, APIResources: []metav1.APIResource{
 			{Name: "remediationledgers", Kind: "RemediationLedger", Namespaced: true, Verbs: []string{"get", "list", "watch"}},
+			{Name: "releaseworks", Kind: "ReleaseWork", Namespaced: true, Verbs: []string{"get", "list", "watch"}},
 		}},
 	}
 	answer, ok := answers[r.URL.Path]
@@ -57,7 +58,7 @@ func TestTheMetricsPageIsThatOfTheExecutor(t *testing.T) {
 	}
 	_, people, err := wire(Setup{
 		Config: config, Namespace: "plumbline-system", Evidence: evidence.Writer{},
-		Registry: registry, Log: logr.Discard(), Clock: clock.RealClock{},
+		Registry: registry, Log: logr.Discard(), Clock: clock.RealClock{}, ReleaseWorks: true,
 	})
 	if err != nil {
 		t.Fatal(err)

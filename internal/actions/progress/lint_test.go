@@ -92,7 +92,9 @@ func TestLint_FindsTheFaultsOfARelease(t *testing.T) {
 			cloned(map[string]v1alpha1.LabelValue{"version": "b"}, Binding{Unread: "forbidden"}), nil, []string{"RoleBindings of namespace shop: forbidden"},
 		},
 		"a minimum that is held where the executor may not write": {
-			func(r *v1alpha1.ABRelease, _ *ManifestFacts) { r.Spec.Rollout.Fallback = v1alpha1.FallbackHoldMinReplicas }, []string{"spec"}, nil,
+			func(r *v1alpha1.ABRelease, _ *ManifestFacts) {
+				r.Spec.Rollout.Fallback = v1alpha1.FallbackHoldMinReplicas
+			}, []string{"spec"}, nil,
 		},
 		"a strategy that is not there": {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.Strategy = nil }, []string{"spec.rollout"}, nil},
 		"a strategy that descends":     {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.Strategy = ramp(50, 10) }, []string{"spec.rollout"}, nil},

@@ -30,15 +30,15 @@ func TestExplain_TellsOfTheWorksOfAClone(t *testing.T) {
 		change func(*v1alpha1.ABRelease)
 		want   string
 	}{
-		"an executor that does not come":       {waits("WorkPending", "no executor"), "Works Holds: no executor"},
-		"an executor that refuses":             {waits("WorkRefused", "ada may not"), "Works Holds: ada may not"},
-		"before the first work":                {func(*v1alpha1.ABRelease) {}, "Works Unknown: the executor was asked for nothing yet"},
-		"after a work":                         {works("Succeeded", ""), "Works OK: work 2, Scale to 3, is Succeeded"},
-		"while the clone follows":              {works("Refused", "Halted"), "Works Unknown: work 2, Scale to 3, is Refused: Halted"},
-		"a baseline that its owner changes":    {promotes(waits("BaselineUnchanged", "merge shop:2")), "Baseline Holds: merge shop:2"},
-		"a baseline whose pods come":           {promotes(waits("BaselineRollout", "1 of 4 pods")), "Baseline Holds: 1 of 4 pods"},
-		"a baseline that is changed next":      {promotes(func(*v1alpha1.ABRelease) {}), "Baseline Unknown: a does not have the change yet"},
-		"a baseline that has got the change":   {promotes(func(r *v1alpha1.ABRelease) { r.Status.Rollout.Run.Clone.Changed = &v1alpha1.VariationRevision{} }), "Baseline OK: a has the change"},
+		"an executor that does not come":     {waits("WorkPending", "no executor"), "Works Holds: no executor"},
+		"an executor that refuses":           {waits("WorkRefused", "ada may not"), "Works Holds: ada may not"},
+		"before the first work":              {func(*v1alpha1.ABRelease) {}, "Works Unknown: the executor was asked for nothing yet"},
+		"after a work":                       {works("Succeeded", ""), "Works OK: work 2, Scale to 3, is Succeeded"},
+		"while the clone follows":            {works("Refused", "Halted"), "Works Unknown: work 2, Scale to 3, is Refused: Halted"},
+		"a baseline that its owner changes":  {promotes(waits("BaselineUnchanged", "merge shop:2")), "Baseline Holds: merge shop:2"},
+		"a baseline whose pods come":         {promotes(waits("BaselineRollout", "1 of 4 pods")), "Baseline Holds: 1 of 4 pods"},
+		"a baseline that is changed next":    {promotes(func(*v1alpha1.ABRelease) {}), "Baseline Unknown: a does not have the change yet"},
+		"a baseline that has got the change": {promotes(func(r *v1alpha1.ABRelease) { r.Status.Rollout.Run.Clone.Changed = &v1alpha1.VariationRevision{} }), "Baseline OK: a has the change"},
 		"a minimum that is held without a clone": {func(r *v1alpha1.ABRelease) {
 			r.Status.Rollout.Run.Clone = nil
 			r.Status.Rollout.Works = []v1alpha1.RolloutWork{{Number: 1, Verb: v1alpha1.WorkHoldMinReplicas, Replicas: new(int32(6)), Phase: "Succeeded"}}

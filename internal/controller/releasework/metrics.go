@@ -30,7 +30,7 @@ var (
 	reasons = []v1alpha1.ReleaseWorkReason{
 		v1alpha1.WorkReleaseGone, v1alpha1.WorkReleaseReplaced, v1alpha1.WorkReleaseDeleted, v1alpha1.WorkRunOver, v1alpha1.WorkInvalidSpec,
 		v1alpha1.WorkBaselineGone, v1alpha1.WorkBaselineChanged, v1alpha1.WorkCloneGone, v1alpha1.WorkNotOwned, v1alpha1.WorkGitOpsOwned,
-		v1alpha1.WorkNotAllowed, v1alpha1.WorkHalted, v1alpha1.WorkQueued, v1alpha1.WorkWouldNotConverge, v1alpha1.WorkWriteRefused,
+		v1alpha1.WorkNotAllowed, v1alpha1.WorkRequesterNotTrusted, v1alpha1.WorkTargetClaimed, v1alpha1.WorkHalted, v1alpha1.WorkQueued, v1alpha1.WorkWouldNotConverge, v1alpha1.WorkWriteRefused,
 		v1alpha1.WorkTargetMoved, v1alpha1.WorkTerminating, v1alpha1.WorkUnreadable, v1alpha1.WorkAutoscalerMissing,
 		v1alpha1.WorkAutoscalerAmbiguous, v1alpha1.WorkAutoscalerTooSmall, v1alpha1.WorkAutoscalerControlled,
 	}

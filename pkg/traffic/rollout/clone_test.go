@@ -104,7 +104,7 @@ func TestReleaseWorkOf(t *testing.T) {
 	other := scale.DeepCopy()
 	other.Spec.ReleaseUID = "another"
 	got := rollout.AnswersOf(r, []v1alpha1.ReleaseWork{*scale, *other, {Spec: v1alpha1.ReleaseWorkSpec{ReleaseName: "web", ReleaseUID: "u", Run: 12, Number: 4}}})
-	answers := []rollout.WorkAnswer{{Run: 12, Number: 3, Phase: rollout.WorkIsRefused, Message: "NotAllowed: ada may not"}, {Run: 12, Number: 4, Phase: rollout.WorkIsPending}}
+	answers := []rollout.WorkAnswer{{Run: 12, Number: 3, Verb: rollout.ScaleClone, Variation: "canary", Replicas: 4, Phase: rollout.WorkIsRefused, Message: "NotAllowed: ada may not"}, {Run: 12, Number: 4, Phase: rollout.WorkIsPending}}
 	if diff := cmp.Diff(answers, got); diff != "" {
 		t.Errorf("the answers (-want +got):\n%s", diff)
 	}
