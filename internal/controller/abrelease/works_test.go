@@ -126,6 +126,8 @@ func (e *executor) carryOut(t *testing.T, work *v1alpha1.ReleaseWork) {
 			t.Errorf("the baseline is expected to be %q, and has %s", work.Spec.ExpectedHash, e.image)
 		}
 		e.image = string(r.Spec.Variations[1].Clone.Image)
+	case v1alpha1.WorkHoldMinReplicas:
+		t.Errorf("work %s holds a minimum, which no release here asks for", work.Name)
 	}
 	e.did = append(e.did, line)
 }

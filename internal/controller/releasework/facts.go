@@ -136,7 +136,7 @@ func (r *Reconciler) readTarget(ctx context.Context, of exec.Reference) (*unstru
 		return nil, nil //nolint:nilnil // absent is an answer
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s %s/%s: %w", of.GVK.Kind, of.Namespace, of.Name, err)
+		return nil, fmt.Errorf("reading %s %s/%s: %w", of.Kind, of.Namespace, of.Name, err)
 	}
 	return decode(raw)
 }

@@ -85,6 +85,7 @@ func (c *cloneWorld) carryOut(w rollout.Work) {
 		c.size = w.Replicas
 	case rollout.ChangeBaseline:
 		c.image = c.change
+	case rollout.HoldMinimum: // hold_properties_test.go has these
 	}
 }
 

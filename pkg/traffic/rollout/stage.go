@@ -54,12 +54,7 @@ func (m *machine) deploy() bool {
 	case !m.hasHold() && (m.isPaused() || !m.isHeldUp()), run.isCloned() && (m.isPaused() || !m.isSized(first)):
 		return false
 	case !is || canary.Updated < canary.Targets || canary.Ready < wants:
-		if m.until(WaitDeployment, m.deadlines().Deployment, "%s: %d of %d pods have the revision and %d are ready, wants %d; the run is rolled back at the deadline", run.Canary, canary.Updated, canary.Targets, canary.Ready, wants) {
-			m.reject(EndDeploymentTimeout)
-			m.end(RolledBack, EndDeploymentTimeout, run.Canary+" was not ready in time")
-			return true
-		}
-		return false
+		return m.waitPods(canary, wants)
 	case m.isPaused():
 		return false
 	}
@@ -74,6 +69,17 @@ func (m *machine) deploy() bool {
 	}
 	run.State = Running
 	m.shift(0)
+	return true
+}
+
+// waitPods waits for the pods of the canary, and ends the run at the deadline.
+func (m *machine) waitPods(canary Arm, wants int) bool {
+	name := m.next.Run.Canary
+	if !m.until(WaitDeployment, m.deadlines().Deployment, "%s: %d of %d pods have the revision and %d are ready, wants %d; the run is rolled back at the deadline", name, canary.Updated, canary.Targets, canary.Ready, wants) {
+		return false
+	}
+	m.reject(EndDeploymentTimeout)
+	m.end(RolledBack, EndDeploymentTimeout, name+" was not ready in time")
 	return true
 }
 

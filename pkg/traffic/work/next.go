@@ -198,8 +198,13 @@ func send(f *Facts, body *unstructured.Unstructured) Action {
 	if f.Tried.Object == nil || !asIntended(f, f.Tried.Object, hash) {
 		return refuse(f, object(v1alpha1.WorkWouldNotConverge, "a dry run of the write leaves another pod template or other replicas: an admission webhook changes the %s %s", body.GetKind(), body.GetName()))
 	}
+	return intend(f, body, hash)
+}
+
+// intend stores what the next write is about.
+func intend(f *Facts, body *unstructured.Unstructured, hash string) Action {
 	status := statusOf(f, v1alpha1.WorkRunning, &objection{})
-	status.Intent = &v1alpha1.ReleaseWorkIntent{UID: string(body.GetUID()), ResourceVersion: version, TemplateHash: hash, StorageTime: metav1.NewTime(f.Now)}
+	status.Intent = &v1alpha1.ReleaseWorkIntent{UID: string(body.GetUID()), ResourceVersion: body.GetResourceVersion(), TemplateHash: hash, StorageTime: metav1.NewTime(f.Now)}
 	if Holds(&f.Work.Spec) {
 		status.Held = recordOf(f, target(f))
 	}

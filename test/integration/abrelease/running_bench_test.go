@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"runtime"
@@ -165,9 +166,7 @@ rollout:
 func (s *shop) runPod(deployment string, labels map[string]string, at netip.Addr) error {
 	pod := &corev1.Pod{ObjectMeta: s.named(deployment + "-1"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "shop"}}}}
 	pod.Labels = map[string]string{"pod-template-hash": "1"}
-	for k, v := range labels {
-		pod.Labels[k] = v
-	}
+	maps.Copy(pod.Labels, labels)
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment + "-1", UID: types.UID(deployment), Controller: new(true)}}
 	if err := admin.Create(s.t.Context(), pod); err != nil {
 		return err

@@ -95,7 +95,7 @@ func fillCluster(t *testing.T) {
 	store(t, "ReleaseWork", "web-7", smallestWork, func(w *v1alpha1.ReleaseWork) {
 		w.Status = v1alpha1.ReleaseWorkStatus{
 			ObservedGeneration: 1, Phase: v1alpha1.WorkRefused, Reason: v1alpha1.WorkHalted, Message: "the ledger production is halted: INC-9",
-			TargetRef: &v1alpha1.ReleaseWorkTarget{Kind: v1alpha1.VariationDeployment, Name: "web-canary"},
+			TargetRef: &v1alpha1.ReleaseWorkTarget{Kind: v1alpha1.WorkTargetDeployment, Name: "web-canary"},
 		}
 	})
 	create(t, object(t, "BaselineRevision", "deployments.apps.web-1", smallestRevision, "{by: ci, baselineName: deployments.apps.web, hash: 'pl1:sha256:5eed'}"))
