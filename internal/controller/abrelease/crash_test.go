@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// One goroutine: the race detector has nothing to say, and takes six times as long.
-//go:build !race
-
 package abrelease
 
 import (
@@ -84,11 +81,6 @@ func (w *world) live(t *testing.T, looks int) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// TestARunGoesOnWhereverItsLeaderDies ends the process at each write of a good run and of a bad one.
-func TestARunGoesOnWhereverItsLeaderDies(t *testing.T) {
-	diesAtEachWrite(t, 8, 1, crashesAt)
 }
 
 // diesAtEachWrite tells a good run and a bad one again and again. In each the process ends at another write,

@@ -14,6 +14,11 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
+// TestARunGoesOnWhereverItsLeaderDies ends the process at each write of a good run and of a bad one.
+func TestARunGoesOnWhereverItsLeaderDies(t *testing.T) {
+	diesAtEachWrite(t, 8, 1, crashesAt)
+}
+
 // TestARunWithACloneGoesOnWhereverItsLeaderDies ends the process at each write of a good run with a clone and of
 // a bad one.
 func TestARunWithACloneGoesOnWhereverItsLeaderDies(t *testing.T) {
