@@ -13,6 +13,9 @@
 //	   │            │           │          └──────▶ Failed
 //	   └────────────┴───────────┴──▶ Skipped (proven: nothing was written), Fenced
 //
+// A step that has to wait for long goes back to Planned from Reserved, and from an
+// Intent that was fenced: it holds neither a place in the ledgers nor its target.
+//
 // What keeps a step to one effect:
 //
 //   - An intent is stored before the write, with the target's uid and
@@ -21,8 +24,8 @@
 //   - Whoever finds an intent and does not know what came of it reads the target.
 //     As it is to be: it was written. As it was, and its generation too: it was
 //     not, and may be. Anything else ends the step without another write.
-//   - Before an end is told (canceled, paused, halted), every open intent is
-//     fenced: a write of a label moves the resourceVersion, so that a request
+//   - Before an end is told (canceled, halted), and before a plan is paused or
+//     waits for long, every open intent is fenced: a write of a label moves the resourceVersion, so that a request
 //     that is still under way is refused.
 //
 // What is unknown changes nothing: the step waits and asks again.

@@ -20,15 +20,6 @@ type deferral struct {
 	until time.Time
 }
 
-// awaitBrakes waits for all that keeps a step from writing; nil when all lets the step through.
-func (s *State) awaitBrakes(step *v1alpha1.PlanStep) Effect {
-	e, deferred := s.checkBrakes(step)
-	if deferred != nil {
-		return s.waits(*deferred)
-	}
-	return e
-}
-
 // checkBrakes asks for the time, for a person who is to execute the plan, and for the brakes. An
 // effect is to be carried out first, or is a short wait.
 func (s *State) checkBrakes(step *v1alpha1.PlanStep) (Effect, *deferral) {

@@ -23,7 +23,7 @@ func (s *State) intended(step *v1alpha1.PlanStep) Effect {
 	if s.tooLate(step) {
 		return s.skip(step, v1alpha1.ReasonDeadlineExceeded, "its creation was not sent in time: the API server admits it until %s", s.lastSecond(step))
 	}
-	if e := s.awaitBrakes(step); e != nil {
+	if e := s.holdIntent(step, f); e != nil {
 		return e
 	}
 	return WriteTarget{step.Index}
@@ -86,7 +86,7 @@ func (s *State) recover(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case !s.Now.Before(s.Plan.Spec.Plan.DeadlineTime.Time):
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonDeadlineExceeded, "the plan's time is over")
 	}
-	if e := s.awaitBrakes(step); e != nil {
+	if e := s.holdIntent(step, f); e != nil {
 		return e
 	}
 	return s.rearm(step, f)

@@ -61,17 +61,13 @@ func (s *State) sealStep(step *v1alpha1.PlanStep, pausing bool) Effect {
 	return nil
 }
 
-// sealIntent fences an intent, unless it turns out that it was stored.
+// sealIntent fences an intent, unless it turns out that it was stored. A pause revokes it.
 func (s *State) sealIntent(step *v1alpha1.PlanStep, pausing bool) Effect {
-	f := s.Facts.Of(step.Index)
-	if step.Fence != "" && pausing {
-		return nil
-	}
-	if e := s.fence(step, f); e != nil {
+	if e := s.fence(step, s.Facts.Of(step.Index)); e != nil {
 		return e
 	}
 	if pausing {
-		return nil
+		return s.revoke(step)
 	}
 	return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
 		end(n, v1alpha1.StepFenced, v1alpha1.ReasonStopped, "it was stopped before its write could be stored", at)

@@ -59,7 +59,7 @@ func TestPausingResumingAndEndingAPlan(t *testing.T) {
 		"a step that has written needs none either": {sealing, paused, v1alpha1.PlanPause, applied, StepFacts{}, none, "store Paused by alice, step Applied "},
 		"a step that is about to write is read":     {sealing, paused, v1alpha1.PlanPause, v1alpha1.StepIntent, StepFacts{}, none, "protocol.ReadTarget {0}"},
 		"and fenced":                                {sealing, paused, v1alpha1.PlanPause, v1alpha1.StepIntent, StepFacts{Target: &before}, none, "protocol.FenceTarget {0}"},
-		"when it is fenced the plan is paused":      {sealing, paused, v1alpha1.PlanPause, v1alpha1.StepIntent, StepFacts{}, fenced, "store Paused by alice, step Intent "},
+		"when it is fenced it holds no place":       {sealing, paused, v1alpha1.PlanPause, v1alpha1.StepIntent, StepFacts{}, fenced, "store Sealing Paused by alice, step Planned "},
 		"though it can be canceled meanwhile":       {sealing, paused, v1alpha1.PlanCancel, v1alpha1.StepIntent, StepFacts{}, none, "store Sealing Canceled by alice, step Intent "},
 		"it stays paused":                           {paused, "", v1alpha1.PlanPause, planned, nothing, none, "wait: it is paused"},
 		"what has ended is told while it is paused": {paused, "", v1alpha1.PlanPause, verified, StepFacts{}, none, "protocol.Settle {0 Succeeded}"},

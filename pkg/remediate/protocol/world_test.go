@@ -142,7 +142,7 @@ func (w *world) checkLattice(old, next *v1alpha1.RemediationPlanStatus) {
 	}
 	for i := range old.Steps {
 		a, b := &old.Steps[i], &next.Steps[i]
-		deferred := a.State == v1alpha1.StepReserved && b.State == v1alpha1.StepPlanned
+		deferred := (a.State == v1alpha1.StepReserved || a.State == v1alpha1.StepIntent) && b.State == v1alpha1.StepPlanned
 		if !deferred && slices.Index(stepOrder, b.State) < slices.Index(stepOrder, a.State) || ended(a) && a.State != b.State {
 			w.breaks("step %d goes from %s to %s", i, a.State, b.State)
 		}

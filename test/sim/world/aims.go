@@ -24,7 +24,7 @@ type Aim struct {
 
 // Aims are all rare cases. Most worlds have two of them beside all else that is drawn; short
 // worlds have one and little else, so that each case is met often.
-func Aims() []Aim { return append(triedAims(), plannerAims()...) }
+func Aims() []Aim { return append(append(triedAims(), plannerAims()...), aimsAtHours()...) }
 
 // triedAims are those of which most worlds have two.
 func triedAims() []Aim { return append(aimsAtOthers(), aimsAtSteps()...) }
@@ -119,6 +119,17 @@ func aimsAtSteps() []Aim {
 		{"neighbors", []string{"step Skipped AlreadyDesired", "step Skipped Claimed"}, func(c *scenario, _ *rand.Rand) {
 			c.second, c.limits.MaxConcurrent = "same", 2
 			c.hire(eager("restorer", "bot", (*person).restores))
+		}},
+	}
+}
+
+// aimsAtHours are about windows that close.
+func aimsAtHours() []Aim {
+	return []Aim{
+		{"windows that close over an intent", []string{"intent that is revoked"}, func(c *scenario, rng *rand.Rand) {
+			c.keepHours(rng)
+			c.late = c.hours.closes - 15*time.Second - time.Duration(rng.Int64N(int64(15*time.Second)))
+			c.chances.Lost, c.chances.Late, c.chances.Crash, c.chances.Critical = 14, 6, 10, 40
 		}},
 	}
 }

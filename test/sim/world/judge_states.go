@@ -77,7 +77,7 @@ func (j *judge) epochs(c apiserver.Commit, before, next *v1alpha1.RemediationPla
 var lattice = map[v1alpha1.StepState][]v1alpha1.StepState{
 	v1alpha1.StepPlanned:  {v1alpha1.StepReserved, v1alpha1.StepSkipped, v1alpha1.StepFailed},
 	v1alpha1.StepReserved: {v1alpha1.StepPlanned, v1alpha1.StepIntent, v1alpha1.StepSkipped, v1alpha1.StepFailed},
-	v1alpha1.StepIntent:   {v1alpha1.StepApplied, v1alpha1.StepSkipped, v1alpha1.StepFailed, v1alpha1.StepFenced},
+	v1alpha1.StepIntent:   {v1alpha1.StepPlanned, v1alpha1.StepApplied, v1alpha1.StepSkipped, v1alpha1.StepFailed, v1alpha1.StepFenced},
 	v1alpha1.StepApplied:  {v1alpha1.StepVerified, v1alpha1.StepFailed},
 }
 
@@ -95,6 +95,9 @@ func (j *judge) forward(c apiserver.Commit, before, next *v1alpha1.RemediationPl
 	}
 	for i := range before.Steps {
 		was, is := &before.Steps[i], &next.Steps[i]
+		if was.State == v1alpha1.StepIntent && is.State == v1alpha1.StepPlanned {
+			j.seen["intent that is revoked"]++
+		}
 		if was.State != is.State && !slices.Contains(lattice[was.State], is.State) {
 			j.breaks("I7", c.Revision, "step %d goes from %s to %s", i, was.State, is.State)
 		}

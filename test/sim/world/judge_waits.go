@@ -18,7 +18,7 @@ const longWait = 15 * time.Minute
 // waits for.
 func waiting(p *v1alpha1.RemediationPlan) bool {
 	for i := range p.Status.Steps {
-		if s := p.Status.Steps[i].State; s == v1alpha1.StepIntent || s == v1alpha1.StepApplied {
+		if p.Status.Steps[i].State == v1alpha1.StepApplied {
 			return false
 		}
 	}
@@ -126,7 +126,18 @@ func (j *judge) yielded(c apiserver.Commit) {
 		case c.At.Sub(since) > longWait && !j.judgedWait[name+since.String()]:
 			j.judgedWait[name+since.String()] = true
 			j.seen["plan that waits for long"]++
+			j.intendsNothing(c, p)
 			j.holdsNothing(c, p, func(*v1alpha1.PlanStep, string) bool { return true })
+		}
+	}
+}
+
+// intendsNothing: I21 for the intents of a plan that has waited for long. The one that stays is
+// of a plan that may not fence its target.
+func (j *judge) intendsNothing(c apiserver.Commit, p *v1alpha1.RemediationPlan) {
+	for i := range p.Status.Steps {
+		if step := &p.Status.Steps[i]; step.State == v1alpha1.StepIntent && step.Fence == "" {
+			j.breaks("I21", c.Revision, "%s is %s, waits for %q, and its step %d still intends to write", p.Name, p.Status.Phase, p.Status.DeferralReason, i)
 		}
 	}
 }
