@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package effect
+
+import (
+	"testing"
+	"time"
+)
+
+func TestChainsOfRepairsThatDoNotHelp(t *testing.T) {
+	now := written
+	at := func(ago time.Duration, pre, post string, verdict Verdict) Repair {
+		return Repair{now.Add(-ago), pre, post, verdict}
+	}
+	back := func(ago time.Duration) Repair { return at(ago, "a", "b", Invalidated) }
+	restart := func(ago time.Duration) Repair { return at(ago, "a", "a", Ineffective) }
+	tests := map[string]struct {
+		history []Repair
+		unknown bool
+		live    string
+		cleared time.Time
+		rule    ChainRule
+		repairs int
+	}{
+		"no repair":                                   {live: "a"},
+		"two that went back":                          {history: []Repair{back(2 * minute), back(minute)}, live: "a"},
+		"three that went back":                        {history: []Repair{back(3 * minute), back(2 * minute), back(minute)}, live: "a", rule: ChainRegressions, repairs: 3},
+		"the order of the history is no matter":       {history: []Repair{back(minute), back(3 * minute), back(2 * minute)}, live: "a", rule: ChainRegressions, repairs: 3},
+		"three that went back, and now another drift": {history: []Repair{back(3 * minute), back(2 * minute), back(minute)}, live: "c"},
+		"one in between is in effect":                 {history: []Repair{back(4 * minute), back(3 * minute), at(2*minute, "c", "a", Effective), back(minute)}, live: "a"},
+		"defect 16: restarts are no regressions":      {history: []Repair{restart(3 * minute), restart(2 * minute), restart(minute)}, live: "a"},
+		"two that begin where the last one ended":     {history: []Repair{at(20*minute, "64", "128", Ineffective), at(10*minute, "128", "256", Ineffective)}, live: "256", rule: ChainForward, repairs: 2},
+		"while the last one is being measured":        {history: []Repair{at(20*minute, "64", "128", Ineffective), at(10*minute, "128", "256", "")}, live: "256", rule: ChainForward, repairs: 2},
+		"the last one helped":                         {history: []Repair{at(20*minute, "64", "128", Ineffective), at(10*minute, "128", "256", Effective)}, live: "256"},
+		"the first one is more than an hour old":      {history: []Repair{at(61*minute, "64", "128", Ineffective), at(10*minute, "128", "256", Ineffective)}, live: "256"},
+		"the last one is not in effect any more":      {history: []Repair{at(20*minute, "64", "128", Ineffective), at(10*minute, "128", "256", Ineffective)}, live: "64"},
+		"five of different drifts":                    {history: []Repair{at(200*minute, "a", "x", Effective), at(150*minute, "b", "x", Effective), at(100*minute, "c", "x", Effective), at(50*minute, "d", "x", Effective), at(minute, "e", "x", Effective)}, live: "f", rule: ChainTooMany, repairs: 5},
+		"five, of which one is older than four hours": {history: []Repair{at(241*minute, "a", "x", Effective), at(150*minute, "b", "x", Effective), at(100*minute, "c", "x", Effective), at(50*minute, "d", "x", Effective), at(minute, "e", "x", Effective)}, live: "f"},
+		"three that went back before a person looked": {history: []Repair{back(3 * minute), back(2 * minute), back(minute)}, live: "a", cleared: now.Add(-minute)},
+		"a history that could not be read holds":      {unknown: true, live: "a", rule: ChainUnknown},
+		"a live hash that is not known":               {history: []Repair{back(3 * minute), back(2 * minute), back(minute)}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := FindChain(tc.history, !tc.unknown, tc.live, now, tc.cleared)
+			if got.Rule != tc.rule || len(got.Repairs) != tc.repairs {
+				t.Errorf("got %q of %d repairs", got.Rule, len(got.Repairs))
+			}
+			for i := 1; i < len(got.Repairs); i++ {
+				if got.Repairs[i].WrittenTime.Before(got.Repairs[i-1].WrittenTime) {
+					t.Error("the repairs are not in order")
+				}
+			}
+		})
+	}
+}
+
+func TestWhereTheTargetStandsAfterARepair(t *testing.T) {
+	r := Repair{PreHash: "a", PostHash: "b"}
+	for live, want := range map[string]Match{"a": Regression, "b": InEffect, "c": MovedOn, "": MatchUnknown} {
+		if got := MatchOf(r, live); got != want {
+			t.Errorf("%q is %s, want %s", live, got, want)
+		}
+	}
+	if got := MatchOf(Repair{PreHash: "a", PostHash: "a"}, "a"); got != InEffect {
+		t.Errorf("a restart is %s", got)
+	}
+}
