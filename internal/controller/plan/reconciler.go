@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -28,7 +27,8 @@ const (
 	// bounded by the ledgers, not by this.
 	workers = 4
 	// atLeast is how soon a plan may be looked at again, and atMost how long it is
-	// left alone: what it waits for may have happened unseen.
+	// left alone: what it waits for may have happened unseen. A plan that waits behind
+	// many others of its policy is left alone for as long as its turn is away.
 	atLeast = 10 * time.Millisecond
 	atMost  = 30 * time.Second
 	// unwatched is how soon a target is looked at again of which no watch tells.
@@ -67,14 +67,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	log.FromContext(ctx).V(1).Info("the plan waits", "why", outcome.Why, "until", outcome.Until)
-	return reconcile.Result{RequeueAfter: r.after(outcome.Until, watched)}, nil
+	return reconcile.Result{RequeueAfter: r.after(outcome.Until, r.latest(ctx, request, watched))}, nil
 }
 
-func (r *Reconciler) after(until time.Time, watched bool) time.Duration {
-	latest := atMost
+// latest returns how long a plan may be left alone.
+func (r *Reconciler) latest(ctx context.Context, plan reconcile.Request, watched bool) time.Duration {
 	if !watched {
-		latest = unwatched
+		return unwatched
 	}
+	return max(atMost, r.turnOf(ctx, plan))
+}
+
+// after returns when a plan is looked at again that waits until a time, or for an event.
+func (r *Reconciler) after(until time.Time, latest time.Duration) time.Duration {
 	if until.IsZero() {
 		return latest
 	}
@@ -84,7 +89,7 @@ func (r *Reconciler) after(until time.Time, watched bool) time.Duration {
 // Source is a kind, and which plans a change of it wakes.
 type Source struct {
 	Kind client.Object
-	Wake handler.MapFunc
+	Wake Wake
 	// When are the changes that do.
 	When []predicate.Predicate
 }
@@ -109,7 +114,7 @@ func Specs() predicate.Predicate { return predicate.GenerationChangedPredicate{}
 func (r *Reconciler) Register(mgr ctrl.Manager, more source.Source) error {
 	b := ctrl.NewControllerManagedBy(mgr).Named("plan").For(&v1alpha1.RemediationPlan{}, builder.WithPredicates(Specs()))
 	for _, s := range r.Sources() {
-		b = b.Watches(s.Kind, handler.EnqueueRequestsFromMapFunc(s.Wake), builder.WithPredicates(s.When...))
+		b = b.Watches(s.Kind, byTurns(s.Wake), builder.WithPredicates(s.When...))
 	}
 	if err := b.WatchesRawSource(more).WithOptions(controller.Options{MaxConcurrentReconciles: workers}).Complete(r); err != nil {
 		return fmt.Errorf("registering the plan controller: %w", err)
@@ -117,36 +122,46 @@ func (r *Reconciler) Register(mgr ctrl.Manager, more source.Source) error {
 	return nil
 }
 
-func (r *Reconciler) ofPolicy(ctx context.Context, policy client.Object) []reconcile.Request {
-	return r.unfinished(ctx, func(p *v1alpha1.RemediationPlan) bool {
+func (r *Reconciler) ofPolicy(ctx context.Context, policy client.Object) []Turn {
+	return takeNone(r.unfinished(ctx, func(p *v1alpha1.RemediationPlan) bool {
 		return p.Spec.Plan.Policy.UID == string(policy.GetUID())
-	})
+	}))
 }
 
-// all wakes every plan that waits. One that runs looks by itself soon enough, and
-// waking it at each of its own writes to a ledger would only make it busy.
-func (r *Reconciler) all(ctx context.Context, changed client.Object) []reconcile.Request {
-	halted := false
-	if l, ok := changed.(*v1alpha1.RemediationLedger); ok {
-		halted = l.Spec.Halt != nil
+// all wakes every plan that waits, by turns. One that runs looks by itself soon enough, and
+// waking it at each of its own writes to a ledger would only make it busy. A halt wakes each
+// plan at once.
+func (r *Reconciler) all(ctx context.Context, changed client.Object) []Turn {
+	if l, ok := changed.(*v1alpha1.RemediationLedger); ok && l.Spec.Halt != nil {
+		return takeNone(r.unfinished(ctx, func(*v1alpha1.RemediationPlan) bool { return true }))
 	}
-	return r.unfinished(ctx, func(p *v1alpha1.RemediationPlan) bool {
-		return halted || p.Status.Phase == v1alpha1.PlanDeferred || p.Status.DeferralReason != ""
-	})
+	return takeTurns(r.unfinished(ctx, func(p *v1alpha1.RemediationPlan) bool {
+		return p.Status.Phase == v1alpha1.PlanDeferred || p.Status.DeferralReason != ""
+	}))
 }
 
-func (r *Reconciler) unfinished(ctx context.Context, wanted func(*v1alpha1.RemediationPlan) bool) []reconcile.Request {
+// turnOf returns how long a plan that waits is behind the plans of its policy that wait for longer; 0 for a
+// plan that does not wait.
+func (r *Reconciler) turnOf(ctx context.Context, plan reconcile.Request) time.Duration {
+	for _, turn := range r.all(ctx, nil) {
+		if turn.Request == plan {
+			return turn.After
+		}
+	}
+	return 0
+}
+
+func (r *Reconciler) unfinished(ctx context.Context, wanted func(*v1alpha1.RemediationPlan) bool) []*v1alpha1.RemediationPlan {
 	var plans v1alpha1.RemediationPlanList
 	if err := r.Cached.List(ctx, &plans, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "listing plans to wake them")
 		return nil
 	}
-	var requests []reconcile.Request
+	var found []*v1alpha1.RemediationPlan
 	for i := range plans.Items {
-		p := &plans.Items[i]
-		if !protocol.Final(p.Status.Phase) && wanted(p) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(p)})
+		if p := &plans.Items[i]; !protocol.Final(p.Status.Phase) && wanted(p) {
+			found = append(found, p)
 		}
 	}
-	return requests
+	return found
 }

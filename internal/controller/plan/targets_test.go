@@ -169,11 +169,14 @@ func TestATargetThatCannotBeWatchedCountsAsNotWatched(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		r := &Reconciler{Time: fixedTime{}}
-		if got := r.after(time.Time{}, false); got != unwatched {
+		r := &Reconciler{Time: fixedTime{}, Cached: plansOf()}
+		look := func(watched bool) time.Duration {
+			return r.after(time.Time{}, r.latest(t.Context(), reconcile.Request{NamespacedName: first}, watched))
+		}
+		if got := look(false); got != unwatched {
 			t.Errorf("the next look is after %s", got)
 		}
-		if got := r.after(time.Time{}, true); got != atMost {
+		if got := look(true); got != atMost {
 			t.Errorf("with a watch the next look is after %s", got)
 		}
 	})

@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -173,22 +172,25 @@ func (p *process) wakes(c change) []types.NamespacedName {
 	var keys []types.NamespacedName
 	for _, s := range p.reconciler.Sources() {
 		if resourceOf(s.Kind) == c.resource && passes(p.w, c, s.Kind, s.When...) {
-			keys = append(keys, wokenBy(p.l.Context(), p.w, s.Wake, s.Kind, c)...)
+			keys = append(keys, wokenBy(p.w, s.Kind, c, func(o client.Object) (keys []types.NamespacedName) {
+				for _, turn := range s.Wake(p.l.Context(), o) { // no world has enough plans for a turn that comes later
+					keys = append(keys, turn.NamespacedName)
+				}
+				return keys
+			})...)
 		}
 	}
 	return keys
 }
 
 // wokenBy asks a handler about both states of a change, as one that enqueues does.
-func wokenBy(ctx context.Context, w *World, wake handler.MapFunc, kind client.Object, c change) []types.NamespacedName {
+func wokenBy(w *World, kind client.Object, c change, wake func(client.Object) []types.NamespacedName) []types.NamespacedName {
 	var keys []types.NamespacedName
 	for _, o := range []apiserver.Object{c.old, c.now} {
 		if o == nil {
 			continue
 		}
-		for _, request := range wake(ctx, typedLike(w, kind, o)) {
-			keys = append(keys, request.NamespacedName)
-		}
+		keys = append(keys, wake(typedLike(w, kind, o))...)
 	}
 	slices.SortFunc(keys, func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 	return slices.Compact(keys)
