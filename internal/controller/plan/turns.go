@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// atOnce is how many plans of a policy a change wakes at once: more than a ledger has places.
+	// atOnce is how many plans of a policy a change wakes at once. A policy has one operation under way by default.
 	atOnce = 10
 	// apart is the time between the plans of a policy that come after these. Each look reads
 	// the ledgers and the policy, so a thousand plans that wait must not look at each write.
