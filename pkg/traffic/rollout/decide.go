@@ -159,14 +159,23 @@ func (m *machine) supersede() {
 	}
 }
 
-// void begins the measurement of the stage anew.
+// void begins the measurement of the stage anew. An approval is of one comparison, so that of a stage whose
+// clock has not begun ends as well.
 func (m *machine) void(why string) {
 	i := m.next.Run.current()
-	if i < 0 || m.next.Run.State != Running || m.next.Run.Stages[i].State != StageRunning || m.next.Run.Stages[i].StartTime.IsZero() {
+	if i < 0 || m.next.Run.State != Running {
 		return
 	}
 	stage := &m.next.Run.Stages[i]
-	stage.StartTime, stage.PassTime, stage.Stopped, stage.StoppedSince, stage.ApprovedBy, stage.Message = time.Time{}, time.Time{}, 0, time.Time{}, "", ""
+	by := stage.ApprovedBy
+	stage.ApprovedBy = ""
+	if stage.State != StageRunning || stage.StartTime.IsZero() {
+		if by != "" {
+			m.tell(MeasurementVoided, true, "the approval of stage %d by %s is void: %s", i+1, by, why)
+		}
+		return
+	}
+	stage.StartTime, stage.PassTime, stage.Stopped, stage.StoppedSince, stage.Message = time.Time{}, time.Time{}, 0, time.Time{}, ""
 	stage.Restarts++
 	m.tell(MeasurementVoided, true, "the measurement of stage %d begins anew: %s", i+1, why)
 }

@@ -234,6 +234,32 @@ func (l *life) check(f rollout.Facts, d rollout.Decision) {
 	}
 }
 
+// checkApprovals demands that a run leaves a stage that wants an approval by an approval of the stage as it was
+// measured, or by a verb that needs a right of its own.
+func (l *life) checkApprovals(d rollout.Decision) {
+	before, after := l.state, d.After
+	if before.Current() == 0 || before.Run.Number != after.Run.Number {
+		return
+	}
+	var asked rollout.Control
+	if h := after.Handled; h != nil && h.Refusal == "" && (before.Handled == nil || *h != *before.Handled) {
+		asked = h.Control
+	}
+	i := before.Current() - 1
+	for j := i; j < len(after.Run.Stages); j++ {
+		stage := after.Run.Stages[j]
+		isLeft := after.Run.State == rollout.Promoting || after.Run.State == rollout.Completed || after.Current() > j+1
+		if isLeft && stage.RequireApproval && stage.ApprovedBy == "" && asked.Verb != rollout.VerbPromote && (asked.Verb != rollout.VerbSkip || j > i) {
+			l.Errorf("the run leaves stage %d without an approval, by %q", j+1, asked.Verb)
+		}
+		was := before.Run.Stages[j]
+		isAnew := stage.Restarts != was.Restarts || stage.State == rollout.StageFailed && was.State != rollout.StageFailed || after.Run.From != before.Run.From
+		if isAnew && stage.ApprovedBy != "" && asked.Verb != rollout.VerbApprove && after.IsOn() {
+			l.Errorf("stage %d keeps an approval of another measurement", j+1)
+		}
+	}
+}
+
 func TestWhateverHappensNoVisitorIsMovedBackButByARollback(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &life{T: t, now: noon, revisions: map[string]string{"a": "1", "b": "1"}}
@@ -245,6 +271,7 @@ func TestWhateverHappensNoVisitorIsMovedBackButByARollback(t *testing.T) {
 			d := rollout.Decide(f)
 			l.check(f, d)
 			l.checkGates(f, d)
+			l.checkApprovals(d)
 			l.checkClone(f, d)
 			var status v1alpha1.ABReleaseStatus
 			d.After.Write(&status)

@@ -230,7 +230,8 @@ func (m *machine) passed(i int, why string) bool {
 	return true
 }
 
-// fail ends the run, or holds it where the strategy does not roll back.
+// fail ends the run, or holds it where the strategy does not roll back. The person who has approved a stage
+// that is held did not know of the failure.
 func (m *machine) fail(i int, reason EndReason, why string) bool {
 	stage := &m.next.Run.Stages[i]
 	stage.State, stage.EndTime, stage.Message = StageFailed, m.Now, why
@@ -238,7 +239,9 @@ func (m *machine) fail(i int, reason EndReason, why string) bool {
 	m.reject(reason)
 	if m.next.Run.Strategy.RollbackOnFailure {
 		m.end(RolledBack, reason, fmt.Sprintf("stage %d failed: %s", i+1, why))
+		return true
 	}
+	stage.ApprovedBy = ""
 	return true
 }
 
