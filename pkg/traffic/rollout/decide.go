@@ -240,7 +240,7 @@ func (m *machine) create(to Revision, active Arm) {
 	}
 	run := &Run{
 		Number: number, State: Created, Active: m.next.Active, Canary: m.canary(), From: active.Revision, To: to,
-		StrategyName: m.Plan.StrategyName, Strategy: m.Plan.Strategy, StartTime: m.Now,
+		Approval: m.approvalOf(to), StrategyName: m.Plan.StrategyName, Strategy: m.Plan.Strategy, StartTime: m.Now,
 	}
 	if m.Clone != nil {
 		run.Promotion, run.Change = m.Plan.Promotion, m.Clone.Hash

@@ -4,6 +4,7 @@ package rollout_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,6 +119,10 @@ func (l *life) draw() rollout.Facts {
 			l.revisions[variation] = rapid.SampledFrom([]string{"1", "2", "3"}).Draw(l.T, "revision")
 		}
 		f.Arms[variation] = rollout.Arm{Revision: rollout.Revision{Hash: variation + l.revisions[variation]}, Ready: n, Targets: 4, Updated: rapid.SampledFrom([]int{4, 4, 4, 1}).Draw(l.T, "updated")}
+	}
+	f.Approval = rollout.Approval{
+		Policy: rapid.SampledFrom([]rollout.ApprovalPolicy{rollout.ApprovalAnyone, rollout.ApprovalAnyone, rollout.ApprovalNotAuthor}).Draw(l.T, "policy"),
+		Author: rapid.SampledFrom([]string{"", "Ada", "bob"}).Draw(l.T, "author"),
 	}
 	run := int64(0)
 	if l.state.Run != nil {
@@ -260,6 +265,26 @@ func (l *life) checkApprovals(d rollout.Decision) {
 	}
 }
 
+// checkAuthors demands that a user whom the policy refuses, by a naive twin of it, has no verb carried out that
+// decides in the place of the judge.
+func (l *life) checkAuthors(f rollout.Facts, d rollout.Decision) {
+	h, run := d.After.Handled, l.state.Run
+	if h == nil || l.state.Handled != nil && *h == *l.state.Handled || h.Refusal != "" {
+		return
+	}
+	if run == nil || h.Run != run.Number { // the run has begun in this decision
+		run = d.After.Run
+	}
+	decides := h.Verb == rollout.VerbApprove || h.Verb == rollout.VerbSkip || h.Verb == rollout.VerbPromote && h.Variation == run.Canary
+	holds := run.Approval.Policy == rollout.ApprovalNotAuthor || f.Approval.Policy == rollout.ApprovalNotAuthor
+	if author := run.Approval.Author; decides && holds && (author == "" || strings.EqualFold(h.RequestedBy, author) || strings.EqualFold(h.RequestedBy, f.Approval.Author)) {
+		l.Errorf("%s by %s is carried out, and the author of the run is %q, and that of the release %q", h.Verb, h.RequestedBy, author, f.Approval.Author)
+	}
+	if run := d.After.Run; l.state.Run != nil && run.Number == l.state.Run.Number && run.Approval != l.state.Run.Approval {
+		l.Errorf("the run has the policy %v, and had %v", run.Approval, l.state.Run.Approval)
+	}
+}
+
 func TestWhateverHappensNoVisitorIsMovedBackButByARollback(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &life{T: t, now: noon, revisions: map[string]string{"a": "1", "b": "1"}}
@@ -272,6 +297,7 @@ func TestWhateverHappensNoVisitorIsMovedBackButByARollback(t *testing.T) {
 			l.check(f, d)
 			l.checkGates(f, d)
 			l.checkApprovals(d)
+			l.checkAuthors(f, d)
 			l.checkClone(f, d)
 			var status v1alpha1.ABReleaseStatus
 			d.After.Write(&status)

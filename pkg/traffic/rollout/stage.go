@@ -131,7 +131,7 @@ func (m *machine) measure() bool {
 	case stage.PassTime.IsZero():
 		return m.pass(i, health)
 	case stage.RequireApproval && stage.ApprovedBy == "":
-		return m.waitPerson(WaitApproval, "a person to approve stage %d", i+1)
+		return m.waitPerson(WaitApproval, "%s to approve stage %d", approver(run.refused(m.Approval)), i+1)
 	case !run.Strategy.AutoAdvance && i < len(run.Stages)-1:
 		return m.waitPerson(WaitAdvance, "a person to go on to stage %d", i+2)
 	}

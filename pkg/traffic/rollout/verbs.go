@@ -78,6 +78,9 @@ func (m *machine) carryOut(c Control) string {
 	case !run.ReturnTime.IsZero():
 		return fmt.Sprintf("all requests return to %s already, and %s has the change: undo the change there", run.Active, m.baseline())
 	}
+	if refusal := refuseAuthor(run, m.Approval, c); refusal != "" {
+		return refusal
+	}
 	switch c.Verb {
 	case VerbStart:
 		return m.startByPerson()
