@@ -42,8 +42,8 @@ func ApprovalOf(in *v1alpha1.Rollout) Approval {
 	return Approval{ApprovalPolicy(in.Approval), in.RequestedBy}
 }
 
-// approvalOf a run that begins is what the release says. A run of the revision that the last run had keeps the
-// author: a user who has written the release since is no author of that revision.
+// approvalOf returns what the release says, for a run that begins. A run of the revision that the last run had
+// keeps the author: a user who has written the release since is no author of that revision.
 func (m *machine) approvalOf(to Revision) Approval {
 	a := m.Approval
 	if last := m.next.Run; last != nil && last.Canary == m.canary() && last.To.Is(to) && last.Approval.Author != "" {
@@ -66,7 +66,7 @@ func (c Control) overrides(active string) bool {
 	return true
 }
 
-// refused are the users who do not decide about a run: its author, and the user who has written the release
+// refused returns the users who do not decide about a run: its author, and the user who has written the release
 // since. Either of two policies is enough: that of when the run began, and that of now. It returns nil if the
 // right of the verb is enough, and an empty list if the author is not known.
 func (r *Run) refused(now Approval) []string {

@@ -153,7 +153,7 @@ func (m *machine) advanceByPerson(c Control) string {
 	return m.refuseUnless(m.advance(from, to))
 }
 
-// unapproved is the index of the first stage from one up to another that wants an approval and has none; -1 if
+// unapproved returns the index of the first stage from one up to another that wants an approval and has none; -1 if
 // none does.
 func (r *Run) unapproved(from, to int) int {
 	for i := from; i < to; i++ {

@@ -20,7 +20,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 )
 
-// bound is a client of a user who has a ClusterRole in the namespace.
+// bound returns a client of a user who has a ClusterRole in the namespace.
 func (w *world) bound(user, role string) client.Client {
 	w.t.Helper()
 	subject, ref := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
