@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
 // ReleaseRefusedError says why nothing can be asked of a release.
@@ -17,6 +18,8 @@ type ReleaseRefusedError struct {
 	// Run is the number of the last run, and State what became of that run; zero and empty before the first.
 	Run   int64
 	State v1alpha1.RunState
+	// Message says why the approval policy refuses the user; empty for the other reasons.
+	Message string
 }
 
 // ReleaseRefusalReason says why nothing can be asked of a release.
@@ -27,6 +30,7 @@ const (
 	ReleaseHasNoRollout ReleaseRefusalReason = "NoRollout"
 	ReleaseHasNoRun     ReleaseRefusalReason = "NoRun"
 	ReleaseRunHasEnded  ReleaseRefusalReason = "RunEnded"
+	ReleaseIsOfAuthor   ReleaseRefusalReason = "NotAuthor"
 )
 
 func (e *ReleaseRefusedError) Error() string {
@@ -37,6 +41,8 @@ func (e *ReleaseRefusedError) Error() string {
 		return "it has no run yet"
 	case ReleaseRunHasEnded:
 		return fmt.Sprintf("run %d has ended: %s", e.Run, e.State)
+	case ReleaseIsOfAuthor:
+		return e.Message
 	default:
 		return string(e.Reason)
 	}
@@ -60,6 +66,9 @@ func PlanReleaseVerb(r *v1alpha1.ABRelease, verb v1alpha1.RolloutVerb, stage int
 			Verb: verb, Run: status.Run.Number, Stage: stage, Variation: v1alpha1.VariationName(variation), RequestedBy: user, Reason: reason,
 		}
 		control.Attempt = attemptOf(status, *control)
+		if refusal := rollout.RefuseVerb(r, control); refusal != "" {
+			return nil, &ReleaseRefusedError{Reason: ReleaseIsOfAuthor, Run: status.Run.Number, State: status.Run.State, Message: refusal}
+		}
 		return control, nil
 	}
 }

@@ -158,7 +158,11 @@ func (g *gates) approval() Gate {
 	case g.stage.ApprovedBy != "":
 		return Gate{name, GateOK, "approved by " + g.stage.ApprovedBy, ""}
 	}
-	return Gate{name, GateHolds, fmt.Sprintf("no person has approved stage %d", g.stage.Number), "ask for Approve"}
+	next := "ask for Approve"
+	if by := rollout.Approver(g.Release); by != "" {
+		next = by + " has to ask for Approve"
+	}
+	return Gate{name, GateHolds, fmt.Sprintf("no person has approved stage %d", g.stage.Number), next}
 }
 
 func (g *gates) autoAdvance() Gate {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
 // Screen is a release at a glance.
@@ -127,7 +128,7 @@ func ScreenOf(r *v1alpha1.ABRelease, now time.Time) Screen {
 	} else if a := in.Analysis; s.Run.IsOver() && a != nil && a.Run == in.Run.Number && a.Verdict != "" && a.Verdict != "NoData" {
 		s.Judge = judgeOf(a)
 	}
-	s.Next = nextOf(in)
+	s.Next = nextOf(r)
 	return s
 }
 
@@ -176,7 +177,8 @@ func waitOf(in *v1alpha1.RolloutWait, now time.Time) *Wait {
 }
 
 // nextOf says what follows the stage under way, and which person has to come before.
-func nextOf(in *v1alpha1.RolloutStatus) string {
+func nextOf(r *v1alpha1.ABRelease) string {
+	in := r.Status.Rollout
 	i := int(in.Stage) - 1
 	if i < 0 || i >= len(in.Run.Stages) || hasEnded(in.Run.State) {
 		return ""
@@ -190,6 +192,9 @@ func nextOf(in *v1alpha1.RolloutStatus) string {
 	switch {
 	case stage.RequireApproval == v1alpha1.Enabled && stage.ApprovedBy == "":
 		next += ", after an approval"
+		if by := rollout.Approver(r); by != "" {
+			next += " by " + by
+		}
 	case in.Run.AutoAdvance == v1alpha1.Disabled && !isLast:
 		next += ", after the verb Advance"
 	}

@@ -42,21 +42,27 @@ func TestScreen_SaysWhatFollows(t *testing.T) {
 		approval v1alpha1.Toggle
 		advance  v1alpha1.Toggle
 		state    v1alpha1.RunState
+		author   string
 		want     string
 	}{
-		"the next stage":                        {1, v1alpha1.Disabled, v1alpha1.Enabled, "Running", "50 %"},
-		"an approval comes before it":           {1, v1alpha1.Enabled, v1alpha1.Enabled, "Running", "50 %, after an approval"},
-		"a person comes before it":              {1, v1alpha1.Disabled, v1alpha1.Disabled, "Running", "50 %, after the verb Advance"},
-		"the last stage is followed by the end": {2, v1alpha1.Disabled, v1alpha1.Disabled, "Running", "all requests to green for good"},
-		"nothing follows the end":               {1, v1alpha1.Disabled, v1alpha1.Enabled, "RolledBack", ""},
-		"nothing follows no stage":              {0, v1alpha1.Disabled, v1alpha1.Enabled, "Deploying", ""},
-		"nothing follows a stage that is none":  {3, v1alpha1.Disabled, v1alpha1.Enabled, "Running", ""},
+		"the next stage":                             {1, v1alpha1.Disabled, v1alpha1.Enabled, "Running", "ada", "50 %"},
+		"an approval comes before it":                {1, v1alpha1.Enabled, v1alpha1.Enabled, "Running", "", "50 %, after an approval"},
+		"an approval by another user than an author": {1, v1alpha1.Enabled, v1alpha1.Enabled, "Running", "ada", "50 %, after an approval by another user than ada"},
+		"a person comes before it":                   {1, v1alpha1.Disabled, v1alpha1.Disabled, "Running", "", "50 %, after the verb Advance"},
+		"the last stage is followed by the end":      {2, v1alpha1.Disabled, v1alpha1.Disabled, "Running", "", "all requests to green for good"},
+		"nothing follows the end":                    {1, v1alpha1.Disabled, v1alpha1.Enabled, "RolledBack", "", ""},
+		"nothing follows no stage":                   {0, v1alpha1.Disabled, v1alpha1.Enabled, "Deploying", "", ""},
+		"nothing follows a stage that is none":       {3, v1alpha1.Disabled, v1alpha1.Enabled, "Running", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := &v1alpha1.RolloutRun{State: tc.state, AutoAdvance: tc.advance, To: v1alpha1.VariationRevision{Variation: "green"}, Stages: []v1alpha1.RolloutStageStatus{
 				{Number: 1, TrafficPercentage: new(v1alpha1.Percent(10)), RequireApproval: tc.approval}, {Number: 2, TrafficPercentage: new(v1alpha1.Percent(50))},
 			}}
-			if got := nextOf(&v1alpha1.RolloutStatus{Run: run, Stage: tc.stage}); got != tc.want {
+			r := &v1alpha1.ABRelease{Spec: v1alpha1.ABReleaseSpec{Rollout: &v1alpha1.Rollout{}}}
+			if r.Status.Rollout = (&v1alpha1.RolloutStatus{Run: run, Stage: tc.stage}); tc.author != "" {
+				run.Approval, run.Author = v1alpha1.ApprovalNotAuthor, tc.author
+			}
+			if got := nextOf(r); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

@@ -83,7 +83,7 @@ func Explain(q *Question) Explanation {
 	if in.Run == nil {
 		return e
 	}
-	e.Run, e.Next = runOf(in.Run, q.Now), nextOf(in)
+	e.Run, e.Next = runOf(in.Run, q.Now), nextOf(r)
 	if e.Run.IsOver() {
 		e.End = endOf(in)
 		return e

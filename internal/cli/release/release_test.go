@@ -92,7 +92,7 @@ func TestReleasesAreShown(t *testing.T) {
 	static := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", CreationTimestamp: clitest.Before(time.Minute)}}
 	static.Spec.ServiceName, static.Status.Split = "cart", "a 50 / b 50"
 	for name, args := range map[string][]string{
-		"list": {"list"}, "list-everywhere": {"list", "-A", "-o", "wide"}, "get": {"get", "web"}, "get-without-a-rollout": {"get", "cart"}, "get-works": {"get", "copy"}, "list-name": {"list", "-o", "name"},
+		"list": {"list"}, "list-everywhere": {"list", "-A", "-o", "wide"}, "get": {"get", "web"}, "get-without-a-rollout": {"get", "cart"}, "get-works": {"get", "copy"}, "get-not-author": {"get", "web"}, "list-name": {"list", "-o", "name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := clitest.Cluster{Objects: objectsOf(name, static)}.Run(t, commands, "", append([]string{"release"}, args...)...)
@@ -107,10 +107,17 @@ func TestReleasesAreShown(t *testing.T) {
 	}
 }
 
-// objectsOf are the releases of a test; a release with works is there for the test of these alone.
+// objectsOf are the releases of a test. A release with works or with an author is there for its own test alone.
 func objectsOf(name string, static *v1alpha1.ABRelease) []client.Object {
-	if name == "get-works" {
+	switch name {
+	case "get-works":
 		return []client.Object{working()}
+	case "get-not-author":
+		r := rolling()
+		r.Spec.Rollout.Approval, r.Spec.Rollout.RequestedBy = v1alpha1.ApprovalNotAuthor, "carol"
+		r.Status.Rollout.Run.Approval, r.Status.Rollout.Run.Author = v1alpha1.ApprovalNotAuthor, "bob"
+		r.Status.Rollout.Waiting.Message = "another user than bob or carol to approve stage 2"
+		return []client.Object{r}
 	}
 	return []client.Object{rolling(), static}
 }
@@ -120,6 +127,12 @@ func TestVerbs(t *testing.T) {
 	ended.Status.Rollout.Run.State, ended.Status.Rollout.Stage = "RolledBack", 0
 	static := rolling()
 	static.Spec.Rollout, static.Status.Rollout = nil, nil
+	own := rolling()
+	own.Status.Rollout.Run.Approval, own.Status.Rollout.Run.Author = v1alpha1.ApprovalNotAuthor, "alice"
+	changed := rolling()
+	changed.Spec.Rollout.Approval, changed.Spec.Rollout.RequestedBy, changed.Status.Rollout.Run.Author = v1alpha1.ApprovalNotAuthor, "alice", "bob"
+	others := changed.DeepCopy()
+	others.Spec.Rollout.RequestedBy = "bob"
 	for name, tc := range map[string]struct {
 		release *v1alpha1.ABRelease
 		args    []string
@@ -167,6 +180,26 @@ func TestVerbs(t *testing.T) {
 		"but to try it again": {
 			release: ended, args: []string{"retry", "web"}, want: clitest.Answer{Stdout: "shop/web retried: run 7 is RolledBack\n"},
 			sent: &v1alpha1.RolloutControl{Verb: "Retry", Run: 7, RequestedBy: "alice"},
+		},
+		"the author approves no stage of the run": {
+			release: own, args: []string{"approve", "web"},
+			want: clitest.Answer{Code: 1, Stderr: "error: shop/web was not approved: approval is NotAuthor, and alice is the author of run 7: another user than alice has to ask\n"},
+		},
+		"the author skips no stage of the run": {
+			release: own, args: []string{"skip", "web"},
+			want: clitest.Answer{Code: 1, Stderr: "error: shop/web was not skipped: approval is NotAuthor, and alice is the author of run 7: another user than alice has to ask\n"},
+		},
+		"a user who has changed the release does not promote the canary": {
+			release: changed, args: []string{"promote", "web", "--variation", "green"},
+			want: clitest.Answer{Code: 1, Stderr: "error: shop/web was not promoted: approval is NotAuthor, and alice has written the release last: another user than bob or alice has to ask\n"},
+		},
+		"the author ends the run": {
+			release: own, args: []string{"promote", "web", "--variation", "blue"}, want: clitest.Answer{Stdout: "shop/web promoted: run 7 is Running, stage 2/3 (25 %)\n"},
+			sent: &v1alpha1.RolloutControl{Verb: "Promote", Run: 7, Variation: "blue", RequestedBy: "alice"},
+		},
+		"another user approves": {
+			release: others, args: []string{"approve", "web"}, want: clitest.Answer{Stdout: "shop/web approved: run 7 is Running, stage 2/3 (25 %)\n"},
+			sent: &v1alpha1.RolloutControl{Verb: "Approve", Run: 7, Stage: 2, RequestedBy: "alice"},
 		},
 		"a release without a rollout has no verbs": {
 			release: static, args: []string{"start", "web"}, want: clitest.Answer{Code: 1, Stderr: "error: shop/web was not started: it has no spec.rollout, so its percentages are what proxies are told\n"},

@@ -34,13 +34,14 @@ var verbs = []verb{
 	{
 		name: "advance", asks: "Advance", done: "advanced", stage: true, short: "Go on to the next stage, or to a later one",
 		long: `Go on to the next stage, or to the one that --stage names; stages between are
-skipped. A run goes forward alone.`,
+skipped. A run goes forward alone, and past no stage that wants an approval and has none.`,
 		examples: invocation.Examples("# To the next stage", "%s release advance web", "# To stage 3", "%s release advance web --stage 3"),
 	},
 	{
 		name: "approve", asks: "Approve", done: "approved", stage: true, short: "Approve the stage under way",
 		long: `Approve the stage under way, which then goes on when it has passed. It takes the verb
-approve on the release.`, examples: invocation.Examples("# Approve what runs now", "%s release approve web"),
+approve on the release. Where spec.rollout.approval is NotAuthor, the author of the run
+cannot approve it.`, examples: invocation.Examples("# Approve what runs now", "%s release approve web"),
 	},
 	{
 		name: "skip", asks: "Skip", done: "skipped", stage: true, short: "Skip the stage under way",

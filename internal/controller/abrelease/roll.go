@@ -120,7 +120,7 @@ func sameWishes(a, b []traffic.Wish) bool {
 func (r *Reconciler) rolloutFacts(ctx context.Context, s *subject) rollout.Facts {
 	in := s.release.Spec.Rollout
 	f := rollout.Facts{
-		Stable: string(s.release.Spec.Stable), Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled,
+		Stable: string(s.release.Spec.Stable), Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled, Approval: rollout.ApprovalOf(in),
 		Webhooks: rollout.WebhooksOf(s.release), Before: rollout.StateOf(&s.release.Status), Ordered: s.ordered, Arms: map[string]rollout.Arm{}, Now: s.now, Standing: s.rolloutStanding(),
 	}
 	for i := range s.decision.After.Split.Variations[:2] {

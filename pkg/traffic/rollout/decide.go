@@ -159,14 +159,23 @@ func (m *machine) supersede() {
 	}
 }
 
-// void begins the measurement of the stage anew.
+// void begins the measurement of the stage anew. An approval is of one comparison, so that of a stage whose
+// clock has not begun ends as well.
 func (m *machine) void(why string) {
 	i := m.next.Run.current()
-	if i < 0 || m.next.Run.State != Running || m.next.Run.Stages[i].State != StageRunning || m.next.Run.Stages[i].StartTime.IsZero() {
+	if i < 0 || m.next.Run.State != Running {
 		return
 	}
 	stage := &m.next.Run.Stages[i]
-	stage.StartTime, stage.PassTime, stage.Stopped, stage.StoppedSince, stage.ApprovedBy, stage.Message = time.Time{}, time.Time{}, 0, time.Time{}, "", ""
+	by := stage.ApprovedBy
+	stage.ApprovedBy = ""
+	if stage.State != StageRunning || stage.StartTime.IsZero() {
+		if by != "" {
+			m.tell(MeasurementVoided, true, "the approval of stage %d by %s is void: %s", i+1, by, why)
+		}
+		return
+	}
+	stage.StartTime, stage.PassTime, stage.Stopped, stage.StoppedSince, stage.Message = time.Time{}, time.Time{}, 0, time.Time{}, ""
 	stage.Restarts++
 	m.tell(MeasurementVoided, true, "the measurement of stage %d begins anew: %s", i+1, why)
 }
@@ -231,7 +240,7 @@ func (m *machine) create(to Revision, active Arm) {
 	}
 	run := &Run{
 		Number: number, State: Created, Active: m.next.Active, Canary: m.canary(), From: active.Revision, To: to,
-		StrategyName: m.Plan.StrategyName, Strategy: m.Plan.Strategy, StartTime: m.Now,
+		Approval: m.approvalOf(to), StrategyName: m.Plan.StrategyName, Strategy: m.Plan.Strategy, StartTime: m.Now,
 	}
 	if m.Clone != nil {
 		run.Promotion, run.Change = m.Plan.Promotion, m.Clone.Hash

@@ -102,7 +102,9 @@ type Facts struct {
 	// Control is the last request of a person; nil if there is none.
 	Control *Control
 	Paused  bool
-	Before  State
+	// Approval is what the release says now.
+	Approval Approval
+	Before   State
 	// Arms by variation; one that is missing is not known.
 	Arms     map[string]Arm
 	Standing Standing

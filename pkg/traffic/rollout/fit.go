@@ -16,7 +16,7 @@ const MaxStatus = 48 << 10
 // fits are the bounds of text for people, from wide to narrow: the bytes of each text, the lines of
 // the history, the stages with health, and the proxies that are named.
 var fits = []struct{ text, lines, stages, proxies int }{
-	{256, MaxHistory, MaxStages, 10}, {256, 32, MaxStages, 10}, {128, 32, 8, 10}, {128, 16, 8, 5}, {64, 16, 4, 5}, {64, 8, 1, 2}, {32, 2, 0, 0},
+	{256, MaxHistory, MaxStages, 10}, {256, 32, MaxStages, 10}, {128, 32, 8, 10}, {128, 16, 8, 5}, {64, 16, 4, 5}, {64, 8, 1, 2}, {32, 2, 0, 0}, {16, 1, 0, 0},
 }
 
 // Fit shortens the text for people until the status has at most [MaxStatus] bytes of JSON: messages, the

@@ -145,7 +145,7 @@ func TestAStatusThatCannotFitIsAnError(t *testing.T) {
 func TestFit_LeavesTheFactsOfDecisions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		long := func(name string) string { return strings.Repeat("w", rapid.IntRange(1, 512).Draw(t, name)) }
-		s := rollout.State{Active: "a", Run: &rollout.Run{Number: 3, State: rollout.Running, Active: "a", Canary: "b", EndMessage: long("end")}, Seen: map[string]rollout.Revision{"a": {Hash: "1"}}}
+		s := rollout.State{Active: "a", Run: &rollout.Run{Number: 3, State: rollout.Running, Active: "a", Canary: "b", EndMessage: long("end"), Approval: rollout.Approval{Policy: rollout.ApprovalNotAuthor, Author: long("author")}}, Seen: map[string]rollout.Revision{"a": {Hash: "1"}}}
 		for i := range rapid.IntRange(1, rollout.MaxStages).Draw(t, "stages") {
 			s.Run.Stages = append(s.Run.Stages, rollout.StageStatus{Stage: rollout.Stage{Weight: 1000}, State: rollout.StageRunning, ApprovedBy: long("by"), Message: long("message"), Restarts: i})
 		}

@@ -4,6 +4,7 @@ package rollout_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,6 +119,10 @@ func (l *life) draw() rollout.Facts {
 			l.revisions[variation] = rapid.SampledFrom([]string{"1", "2", "3"}).Draw(l.T, "revision")
 		}
 		f.Arms[variation] = rollout.Arm{Revision: rollout.Revision{Hash: variation + l.revisions[variation]}, Ready: n, Targets: 4, Updated: rapid.SampledFrom([]int{4, 4, 4, 1}).Draw(l.T, "updated")}
+	}
+	f.Approval = rollout.Approval{
+		Policy: rapid.SampledFrom([]rollout.ApprovalPolicy{rollout.ApprovalAnyone, rollout.ApprovalAnyone, rollout.ApprovalNotAuthor}).Draw(l.T, "policy"),
+		Author: rapid.SampledFrom([]string{"", "Ada", "bob"}).Draw(l.T, "author"),
 	}
 	run := int64(0)
 	if l.state.Run != nil {
@@ -234,6 +239,52 @@ func (l *life) check(f rollout.Facts, d rollout.Decision) {
 	}
 }
 
+// checkApprovals demands that a run leaves a stage that wants an approval by an approval of the stage as it was
+// measured, or by a verb that needs a right of its own.
+func (l *life) checkApprovals(d rollout.Decision) {
+	before, after := l.state, d.After
+	if before.Current() == 0 || before.Run.Number != after.Run.Number {
+		return
+	}
+	var asked rollout.Control
+	if h := after.Handled; h != nil && h.Refusal == "" && (before.Handled == nil || *h != *before.Handled) {
+		asked = h.Control
+	}
+	i := before.Current() - 1
+	for j := i; j < len(after.Run.Stages); j++ {
+		stage := after.Run.Stages[j]
+		isLeft := after.Run.State == rollout.Promoting || after.Run.State == rollout.Completed || after.Current() > j+1
+		if isLeft && stage.RequireApproval && stage.ApprovedBy == "" && asked.Verb != rollout.VerbPromote && (asked.Verb != rollout.VerbSkip || j > i) {
+			l.Errorf("the run leaves stage %d without an approval, by %q", j+1, asked.Verb)
+		}
+		was := before.Run.Stages[j]
+		isAnew := stage.Restarts != was.Restarts || stage.State == rollout.StageFailed && was.State != rollout.StageFailed || after.Run.From != before.Run.From
+		if isAnew && stage.ApprovedBy != "" && asked.Verb != rollout.VerbApprove && after.IsOn() {
+			l.Errorf("stage %d keeps an approval of another measurement", j+1)
+		}
+	}
+}
+
+// checkAuthors demands that a user whom the policy refuses, by a naive twin of it, has no verb carried out that
+// decides in the place of the judge.
+func (l *life) checkAuthors(f rollout.Facts, d rollout.Decision) {
+	h, run := d.After.Handled, l.state.Run
+	if h == nil || l.state.Handled != nil && *h == *l.state.Handled || h.Refusal != "" {
+		return
+	}
+	if run == nil || h.Run != run.Number { // the run has begun in this decision
+		run = d.After.Run
+	}
+	decides := h.Verb == rollout.VerbApprove || h.Verb == rollout.VerbSkip || h.Verb == rollout.VerbPromote && h.Variation == run.Canary
+	holds := run.Approval.Policy == rollout.ApprovalNotAuthor || f.Approval.Policy == rollout.ApprovalNotAuthor
+	if author := run.Approval.Author; decides && holds && (author == "" || strings.EqualFold(h.RequestedBy, author) || strings.EqualFold(h.RequestedBy, f.Approval.Author)) {
+		l.Errorf("%s by %s is carried out, and the author of the run is %q, and that of the release %q", h.Verb, h.RequestedBy, author, f.Approval.Author)
+	}
+	if run := d.After.Run; l.state.Run != nil && run.Number == l.state.Run.Number && run.Approval != l.state.Run.Approval {
+		l.Errorf("the run has the policy %v, and had %v", run.Approval, l.state.Run.Approval)
+	}
+}
+
 func TestWhateverHappensNoVisitorIsMovedBackButByARollback(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &life{T: t, now: noon, revisions: map[string]string{"a": "1", "b": "1"}}
@@ -245,6 +296,8 @@ func TestWhateverHappensNoVisitorIsMovedBackButByARollback(t *testing.T) {
 			d := rollout.Decide(f)
 			l.check(f, d)
 			l.checkGates(f, d)
+			l.checkApprovals(d)
+			l.checkAuthors(f, d)
 			l.checkClone(f, d)
 			var status v1alpha1.ABReleaseStatus
 			d.After.Write(&status)

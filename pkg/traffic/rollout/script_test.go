@@ -56,7 +56,7 @@ type story struct {
 
 // TestStories runs the scripts. Among the commands, visitors has the split keep them, and cohort (ratio=N) tells
 // the counts of a cohort check, or too few without a ratio. The other commands are spec (YAML of spec.rollout), strategy NAME (YAML), arms
-// (NAME=REVISION/READY/TARGETS/UPDATED, changed if the baseline has the change of the clone, and altered if the clone has another template), verdict, proxies, do (a verb), pause, delete
+// (NAME=REVISION/READY/TARGETS/UPDATED, changed if the baseline has the change of the clone, and altered if the clone has another template), verdict, proxies, do (a verb, by=USER), pause, delete
 // (to=VARIATION ready=N wants=N), installation, query (NAME VALUE, or the reason of no data), webhook
 // (NAME RESULT, and a message), clone (PROMOTION min=N change=HASH changed), work (NUMBER PHASE run=N distrusted
 // held=NAME/FORMER/MINIMUM, and a message), and at. Rewrite the scripts with UPDATE_GOLDEN=1.
@@ -120,6 +120,7 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 		s.release.Spec.Rollout.Pause = v1alpha1.Toggle(d.CmdArgs[0].Key)
 	case "do":
 		c := &v1alpha1.RolloutControl{Verb: v1alpha1.RolloutVerb(d.CmdArgs[0].Key), RequestedBy: "ada"}
+		d.MaybeScanArgs(t, "by", &c.RequestedBy)
 		d.MaybeScanArgs(t, "run", &c.Run)
 		d.MaybeScanArgs(t, "stage", &c.Stage)
 		d.MaybeScanArgs(t, "attempt", &c.Attempt)
@@ -271,7 +272,7 @@ func (s *story) facts() rollout.Facts {
 	in := s.release.Spec.Rollout
 	in.Promotion = s.promotion
 	f := rollout.Facts{
-		Stable: "stable", Variations: [2]string{"stable", "canary"}, Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled,
+		Stable: "stable", Variations: [2]string{"stable", "canary"}, Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled, Approval: rollout.ApprovalOf(in),
 		Before: rollout.StateOf(&s.release.Status), Arms: s.arms, Health: s.verdict, Deletion: s.deletion, Now: s.now,
 		Cohort:   s.cohort,
 		Standing: rollout.Standing{Active: s.inForce(), Weight: s.weight, Checking: s.checking, Acknowledged: !s.lags, Contradiction: s.contradiction},

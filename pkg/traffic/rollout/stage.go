@@ -131,7 +131,7 @@ func (m *machine) measure() bool {
 	case stage.PassTime.IsZero():
 		return m.pass(i, health)
 	case stage.RequireApproval && stage.ApprovedBy == "":
-		return m.waitPerson(WaitApproval, "a person to approve stage %d", i+1)
+		return m.waitPerson(WaitApproval, "%s to approve stage %d", approver(run.refused(m.Approval)), i+1)
 	case !run.Strategy.AutoAdvance && i < len(run.Stages)-1:
 		return m.waitPerson(WaitAdvance, "a person to go on to stage %d", i+2)
 	}
@@ -230,7 +230,8 @@ func (m *machine) passed(i int, why string) bool {
 	return true
 }
 
-// fail ends the run, or holds it where the strategy does not roll back.
+// fail ends the run, or holds it where the strategy does not roll back. The person who has approved a stage
+// that is held did not know of the failure.
 func (m *machine) fail(i int, reason EndReason, why string) bool {
 	stage := &m.next.Run.Stages[i]
 	stage.State, stage.EndTime, stage.Message = StageFailed, m.Now, why
@@ -238,7 +239,9 @@ func (m *machine) fail(i int, reason EndReason, why string) bool {
 	m.reject(reason)
 	if m.next.Run.Strategy.RollbackOnFailure {
 		m.end(RolledBack, reason, fmt.Sprintf("stage %d failed: %s", i+1, why))
+		return true
 	}
+	stage.ApprovedBy = ""
 	return true
 }
 

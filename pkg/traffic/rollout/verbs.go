@@ -78,6 +78,9 @@ func (m *machine) carryOut(c Control) string {
 	case !run.ReturnTime.IsZero():
 		return fmt.Sprintf("all requests return to %s already, and %s has the change: undo the change there", run.Active, m.baseline())
 	}
+	if refusal := refuseAuthor(run, m.Approval, c); refusal != "" {
+		return refusal
+	}
 	switch c.Verb {
 	case VerbStart:
 		return m.startByPerson()
@@ -144,7 +147,21 @@ func (m *machine) advanceByPerson(c Control) string {
 	if to >= len(m.next.Run.Stages) {
 		return fmt.Sprintf("there are %d stages: ask for a promotion", len(m.next.Run.Stages))
 	}
+	if i := m.next.Run.unapproved(from, to); i >= 0 {
+		return fmt.Sprintf("stage %d wants an approval and has none: approve it (kubectl plumbline release approve), or skip it with the right to skip", i+1)
+	}
 	return m.refuseUnless(m.advance(from, to))
+}
+
+// unapproved returns the index of the first stage from one up to another that wants an approval and has none; -1 if
+// none does.
+func (r *Run) unapproved(from, to int) int {
+	for i := from; i < to; i++ {
+		if r.Stages[i].RequireApproval && r.Stages[i].ApprovedBy == "" {
+			return i
+		}
+	}
+	return -1
 }
 
 func (m *machine) approve(c Control) string {

@@ -322,6 +322,11 @@ func TestARolloutProvesItselfOrIsRolledBack(t *testing.T) {
 		s, r, _, canary, _ := c.rolloutWorld(t, replica)
 		s.peopleDecide(r, canary)
 	})
+	t.Run("the author of a run has another user approve it", func(t *testing.T) {
+		t.Parallel()
+		s, r, _, _, _ := c.rolloutWorld(t, replica)
+		s.anotherUserApproves(r)
+	})
 }
 
 // checksTheCohort demands that the active variation serves the visitors of the first stage, and that their

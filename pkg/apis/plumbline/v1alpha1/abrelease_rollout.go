@@ -61,6 +61,18 @@ const (
 	FallbackHoldMinReplicas FallbackPolicy = "HoldMinReplicas"
 )
 
+// ApprovalPolicy says which users decide about a run in place of the judge.
+// +kubebuilder:validation:Enum=Anyone;NotAuthor
+type ApprovalPolicy string
+
+// The policies.
+const (
+	// ApprovalAnyone asks for the right of the verb alone.
+	ApprovalAnyone ApprovalPolicy = "Anyone"
+	// ApprovalNotAuthor refuses the author of the run, and the user who wrote the release last.
+	ApprovalNotAuthor ApprovalPolicy = "NotAuthor"
+)
+
 // RolloutVerb is what a person asks of a run.
 // +kubebuilder:validation:Enum=Start;Advance;Approve;Skip;Promote;Rollback;Retry
 type RolloutVerb string
@@ -151,6 +163,7 @@ type RolloutAnalysisSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.strategyName) != has(self.strategy)",message="name a RolloutStrategy, or give one: either strategyName or strategy"
 // +kubebuilder:validation:XValidation:rule="!has(self.fallback) || self.fallback != 'HoldMinReplicas' || has(self.requestedBy)",message="the executor changes an autoscaler with the right of a user: set requestedBy to the user who writes the release",fieldPath=".requestedBy"
+// +kubebuilder:validation:XValidation:rule="!has(self.approval) || self.approval != 'NotAuthor' || has(self.requestedBy)",message="approval NotAuthor compares users with the author: set requestedBy to the user who writes the release",fieldPath=".requestedBy"
 type Rollout struct {
 	// strategyName is the RolloutStrategy that a new run goes by.
 	// +optional
@@ -194,6 +207,13 @@ type Rollout struct {
 	// +optional
 	// +default="Wait"
 	Fallback FallbackPolicy `json:"fallback,omitempty"`
+	// approval says which users may approve a stage, skip a stage, or promote the canary. NotAuthor
+	// refuses the author of the run, which is requestedBy of when the run began, and the present
+	// requestedBy. A run keeps NotAuthor when the release is changed. If unset, the right of the verb is
+	// enough.
+	// +optional
+	// +default="Anyone"
+	Approval ApprovalPolicy `json:"approval,omitempty"`
 	// requestedBy must be the authenticated user who sets variations, stable or promotion. The
 	// executor writes workloads only with the right of that user.
 	// +optional

@@ -197,6 +197,14 @@ type RolloutRun struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	StrategyName string `json:"strategyName,omitempty"`
+	// approval is spec.rollout.approval of when the run began.
+	// +optional
+	Approval ApprovalPolicy `json:"approval,omitempty"`
+	// author is spec.rollout.requestedBy of when the run began. If unset, the release named no user.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Author string `json:"author,omitempty"`
 	// autoAdvance of that strategy.
 	// +required
 	AutoAdvance Toggle `json:"autoAdvance,omitempty"`
