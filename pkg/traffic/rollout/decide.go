@@ -33,6 +33,7 @@ func Decide(f Facts) Decision {
 	m.learnLabels()
 	m.learnBaseline()
 	m.supersede()
+	m.learnImages()
 	m.endAltered()
 	m.measureCapacity()
 	m.obey()
@@ -211,6 +212,7 @@ func (m *machine) begin() {
 		return
 	}
 	m.create(canary.Revision, active)
+	m.learnImages()
 }
 
 // passOver notes, while no run is on, the revision of a clone that the active variation has already.
@@ -255,7 +257,7 @@ func (m *machine) end(state RunState, reason EndReason, message string) {
 		}
 	}
 	m.dropWorks()
-	run.State, run.EndTime, run.EndReason, run.EndMessage = state, m.Now, reason, message
+	run.State, run.EndTime, run.EndReason, run.EndMessage, run.ActiveImages = state, m.Now, reason, message, nil
 	switch {
 	case state == Completed && run.isCloned():
 		m.tell(RunPromoted, false, "run %d: %s has the revision of %s: %s", run.Number, run.Active, run.Canary, message)

@@ -49,6 +49,7 @@ type Plan struct {
 	OnUndecided  UndecidedPolicy
 	Promotion    Promotion
 	Fallback     Fallback
+	Supersede    Supersede
 	// HeadroomPercent is what a clone has beyond its part of the endpoints.
 	HeadroomPercent int
 	Deadlines       Deadlines
@@ -59,6 +60,8 @@ type Plan struct {
 // Arm is what is known of one variation.
 type Arm struct {
 	Revision Revision
+	// Images of its containers, as [ImageOf] writes them; nil if they are not known.
+	Images []string
 	// Labels of its pods, by the pod template.
 	Labels map[string]string
 	// Ready endpoints take requests. Targets are all of them, and Updated those of the revision.

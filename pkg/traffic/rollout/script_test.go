@@ -101,6 +101,7 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 			var a rollout.Arm
 			parts := strings.Split(arg.Vals[0], "/")
 			a.Revision = rollout.Revision{Hash: "pl1:sha256:" + parts[0], Image: "shop:" + parts[0]}
+			a.Images = []string{rollout.ImageOf("proxy", "proxy:1"), rollout.ImageOf("app", a.Revision.Image)}
 			if _, err := fmt.Sscan(strings.Join(parts[1:], " "), &a.Ready, &a.Targets, &a.Updated); err != nil {
 				t.Fatalf("%s: %v", arg.Vals[0], err)
 			}
@@ -330,6 +331,9 @@ func (s *story) describe(out *strings.Builder, d rollout.Decision) {
 		}
 		if run.EndReason != "" {
 			fmt.Fprintf(out, " %s", run.EndReason)
+		}
+		if run.ActiveImages != nil {
+			fmt.Fprintf(out, "; returns to %s", strings.Join(run.ActiveImages, " "))
 		}
 	}
 	out.WriteString("\n")

@@ -111,9 +111,11 @@ type Run struct {
 	// Active is the variation that the requests come from, Canary the one that they go to.
 	Active, Canary string
 	From, To       Revision
-	StrategyName   string
-	Strategy       Strategy
-	Stages         []StageStatus
+	// ActiveImages are those of From while the API server refuses other revisions; nil if they are not known.
+	ActiveImages []string
+	StrategyName string
+	Strategy     Strategy
+	Stages       []StageStatus
 	// Check is the cohort check before the first stage; nil if there is none.
 	Check *CohortCheck
 	// Promotion says what becomes of the canary, and Change identifies its change. Both are empty unless the

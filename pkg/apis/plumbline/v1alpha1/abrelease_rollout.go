@@ -61,6 +61,18 @@ const (
 	FallbackHoldMinReplicas FallbackPolicy = "HoldMinReplicas"
 )
 
+// SupersedePolicy says what becomes of a run when a variation gets another revision in the middle of it.
+// +kubebuilder:validation:Enum=Restart;Reject
+type SupersedePolicy string
+
+// The policies.
+const (
+	// SupersedeRestart ends the run, and begins the next run with the new revision.
+	SupersedeRestart SupersedePolicy = "Restart"
+	// SupersedeReject has the API server refuse another pod template of either variation.
+	SupersedeReject SupersedePolicy = "Reject"
+)
+
 // RolloutVerb is what a person asks of a run.
 // +kubebuilder:validation:Enum=Start;Advance;Approve;Skip;Promote;Rollback;Retry
 type RolloutVerb string
@@ -194,6 +206,12 @@ type Rollout struct {
 	// +optional
 	// +default="Wait"
 	Fallback FallbackPolicy `json:"fallback,omitempty"`
+	// supersede says what becomes of a run when a variation gets another revision in the middle of it.
+	// Restart ends the run, and begins the next run with the new revision. Reject has the API server refuse
+	// another pod template of either variation until the run has ended. If unset, the run is restarted.
+	// +optional
+	// +default="Restart"
+	Supersede SupersedePolicy `json:"supersede,omitempty"`
 	// requestedBy must be the authenticated user who sets variations, stable or promotion. The
 	// executor writes workloads only with the right of that user.
 	// +optional

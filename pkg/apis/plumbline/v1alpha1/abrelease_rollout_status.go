@@ -192,6 +192,15 @@ type RolloutRun struct {
 	// to is the canary.
 	// +required
 	To VariationRevision `json:"to,omitzero"`
+	// activeImages are what the containers of from run, as CONTAINER=IMAGE, while supersede is Reject. A
+	// change that returns to these images is not refused. The list is absent if it is too long.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=12
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=384
+	ActiveImages []string `json:"activeImages,omitempty"`
 	// strategyName is the RolloutStrategy that the run goes by, if it was named.
 	// +optional
 	// +kubebuilder:validation:MinLength=1

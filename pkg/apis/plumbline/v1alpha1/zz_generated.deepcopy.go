@@ -3306,6 +3306,11 @@ func (in *RolloutRun) DeepCopyInto(out *RolloutRun) {
 	*out = *in
 	out.From = in.From
 	out.To = in.To
+	if in.ActiveImages != nil {
+		in, out := &in.ActiveImages, &out.ActiveImages
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Queries != nil {
 		in, out := &in.Queries, &out.Queries
 		*out = make([]RolloutQuery, len(*in))
