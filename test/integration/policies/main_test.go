@@ -253,7 +253,7 @@ func executorMarksWork(ctx context.Context) (bool, error) {
 }
 
 // mustBe is a client that acts as a user.
-func mustBe(t *testing.T, user string, groups ...string) client.Client {
+func mustBe(t testing.TB, user string, groups ...string) client.Client {
 	t.Helper()
 	c, err := apiserver.As(config, user, groups...)
 	if err != nil {

@@ -200,9 +200,9 @@ func givenRun(t *testing.T, name string, s situation) *rejectingRun {
 	}
 	person := mustBe(t, alice.user, alice.groups...)
 	for _, object := range []client.Object{r.arms["blue"], r.arms["green"], r.arms["beside"], r.release} {
-		mustDo(t, person.Create(t.Context(), object))
+		must(t, person.Create(t.Context(), object))
 	}
-	t.Cleanup(func() { mustDo(t, admin.Delete(context.WithoutCancel(t.Context()), r.release)) })
+	t.Cleanup(func() { must(t, admin.Delete(context.WithoutCancel(t.Context()), r.release)) })
 	r.begin(t, 1, nil)
 	r.awaitAnswer(t, "run 1 is Running")
 	r.begin(t, 2, s.change)
@@ -214,7 +214,7 @@ func givenRun(t *testing.T, name string, s situation) *rejectingRun {
 	return r
 }
 
-func mustDo(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -254,27 +254,32 @@ func rejectingRelease(name string, s situation) *v1alpha1.ABRelease {
 // begin writes spec and status as a person and the discovery server would.
 func (r *rejectingRun) begin(t *testing.T, run int64, change func(*v1alpha1.ABRelease)) {
 	t.Helper()
+	r.release.Status.Rollout = runningStatus(run)
+	if change != nil {
+		change(r.release)
+	}
+	wanted := r.release.DeepCopy()
+	if change != nil {
+		must(t, mustBe(t, alice.user, alice.groups...).Update(t.Context(), r.release))
+	}
+	r.release.Status = wanted.Status
+	must(t, mustBe(t, finder.user, finder.groups...).Status().Update(t.Context(), r.release))
+}
+
+// runningStatus is that of a run under way from blue to green.
+func runningStatus(run int64) *v1alpha1.RolloutStatus {
 	percent := v1alpha1.Percent(10)
-	r.release.Status.Rollout = &v1alpha1.RolloutStatus{Run: &v1alpha1.RolloutRun{
+	return &v1alpha1.RolloutStatus{Run: &v1alpha1.RolloutRun{
 		Number: run, State: "Running", From: v1alpha1.VariationRevision{Variation: "blue", Hash: "a"}, To: v1alpha1.VariationRevision{Variation: "green", Hash: "b"},
 		ActiveImages: []string{"app=shop:1"}, AutoAdvance: v1alpha1.Enabled, RollbackOnFailure: v1alpha1.Enabled, HealthCheckIntervalSeconds: 30, StartTime: metav1.Now(),
 		Stages: []v1alpha1.RolloutStageStatus{{
 			Number: 1, State: "Running", TrafficPercentage: &percent, DurationSeconds: new(int64(0)), HealthThreshold: &percent, RequireApproval: v1alpha1.Disabled,
 		}},
 	}}
-	if change != nil {
-		change(r.release)
-	}
-	wanted := r.release.DeepCopy()
-	if change != nil {
-		mustDo(t, mustBe(t, alice.user, alice.groups...).Update(t.Context(), r.release))
-	}
-	r.release.Status = wanted.Status
-	mustDo(t, mustBe(t, finder.user, finder.groups...).Status().Update(t.Context(), r.release))
 }
 
 // awaitAnswer waits until the API server answers a change of the canary so; an empty text is no refusal.
-func (r *rejectingRun) awaitAnswer(t *testing.T, want string) {
+func (r *rejectingRun) awaitAnswer(t testing.TB, want string) {
 	t.Helper()
 	person := mustBe(t, alice.user, alice.groups...)
 	patch := client.RawPatch(types.StrategicMergePatchType, []byte(envPatch))
