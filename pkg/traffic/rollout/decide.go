@@ -14,6 +14,8 @@ type machine struct {
 	events []Event
 	wait   *Wait
 	again  time.Time
+	// spec is the change of the spec while the run goes on with another one; nil if it does not.
+	spec *Kept
 }
 
 // Decide says what becomes of a release now. The same facts with the state that it returns change
@@ -29,6 +31,7 @@ func Decide(f Facts) Decision {
 	}
 	m.settleGates()
 	m.settleWorks()
+	m.keepChange()
 	m.settlePromotion()
 	m.learnLabels()
 	m.learnBaseline()
@@ -257,6 +260,7 @@ func (m *machine) end(state RunState, reason EndReason, message string) {
 		}
 	}
 	m.dropWorks()
+	m.takeUpSpec()
 	run.State, run.EndTime, run.EndReason, run.EndMessage, run.ActiveImages = state, m.Now, reason, message, nil
 	switch {
 	case state == Completed && run.isCloned():

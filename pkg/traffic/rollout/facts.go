@@ -118,6 +118,9 @@ type Facts struct {
 	// Clone is nil unless the executor makes a variation from the other one. The Revision of its Arm is the
 	// one that it is to have, and no pod of another revision is ready or Updated.
 	Clone *Clone
+	// Kept is the change that the clone there is was made from; nil if it is not known. Clone and its Arm are
+	// those of the spec.
+	Kept *Kept
 	// Works are the answers of the executor.
 	Works []WorkAnswer
 	// Deletion is nil unless the release is being deleted.

@@ -122,6 +122,8 @@ type Run struct {
 	// canary is a clone.
 	Promotion Promotion
 	Change    string
+	// QueuedTime is since when the spec asks for another change, which the next run takes up; zero if it does not.
+	QueuedTime time.Time
 	// Baseline is the revision of the active variation that was seen with that change, and ReturnTime when it
 	// was decided that the requests return to it.
 	Baseline   Revision

@@ -188,6 +188,25 @@ func TestARunThatRejectsKeepsTheCloneOfTheSpec(t *testing.T) {
 	}
 }
 
+func TestOnlyTheChangeOfACloneCanWait(t *testing.T) {
+	for name, c := range map[string]struct {
+		clone   bool
+		refused string
+	}{
+		"a clone":    {true, ""},
+		"a workload": {false, "only the change of a clone can wait: a workload has its new revision at once. Use Restart or Reject"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rejectingRelease("queues", situation{clone: c.clone})
+			r.Spec.Rollout.Supersede = v1alpha1.SupersedeQueue
+			err := mustBe(t, alice.user, alice.groups...).Create(t.Context(), r, client.DryRunAll)
+			if c.refused == "" && err != nil || c.refused != "" && (!apierrors.IsInvalid(err) || !strings.Contains(err.Error(), c.refused)) {
+				t.Errorf("error = %v, want %q", err, c.refused)
+			}
+		})
+	}
+}
+
 // givenRun makes a release with its workloads, has run 1 be under way until the API server refuses, and then
 // run 2 in the situation of the case. So the policy is known to look at the status of the case.
 func givenRun(t *testing.T, name string, s situation) *rejectingRun {

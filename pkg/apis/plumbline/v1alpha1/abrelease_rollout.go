@@ -62,13 +62,15 @@ const (
 )
 
 // SupersedePolicy says what becomes of a run when a variation gets another revision in the middle of it.
-// +kubebuilder:validation:Enum=Restart;Reject
+// +kubebuilder:validation:Enum=Restart;Queue;Reject
 type SupersedePolicy string
 
 // The policies.
 const (
 	// SupersedeRestart ends the run, and begins the next run with the new revision.
 	SupersedeRestart SupersedePolicy = "Restart"
+	// SupersedeQueue has another change of a clone wait in the spec until the run has ended.
+	SupersedeQueue SupersedePolicy = "Queue"
 	// SupersedeReject has the API server refuse another pod template of either variation.
 	SupersedeReject SupersedePolicy = "Reject"
 )
@@ -207,8 +209,9 @@ type Rollout struct {
 	// +default="Wait"
 	Fallback FallbackPolicy `json:"fallback,omitempty"`
 	// supersede says what becomes of a run when a variation gets another revision in the middle of it.
-	// Restart ends the run, and begins the next run with the new revision. Reject has the API server refuse
-	// another pod template of either variation until the run has ended. If unset, the run is restarted.
+	// Restart ends the run, and begins the next run with the new revision. Queue has another change of a
+	// clone wait until the run has ended. Reject has the API server refuse another pod template of either
+	// variation until the run has ended. If unset, the run is restarted.
 	// +optional
 	// +default="Restart"
 	Supersede SupersedePolicy `json:"supersede,omitempty"`

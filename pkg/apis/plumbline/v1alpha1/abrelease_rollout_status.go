@@ -292,6 +292,9 @@ type RolloutClone struct {
 	// changed is the active variation with the change of the canary, once it was seen so.
 	// +optional
 	Changed *VariationRevision `json:"changed,omitempty"`
+	// queuedTime is since when the spec asks for another change, which the next run takes up.
+	// +optional
+	QueuedTime *metav1.Time `json:"queuedTime,omitempty"`
 	// returnTime is when all requests were given back to the active variation.
 	// +optional
 	ReturnTime *metav1.Time `json:"returnTime,omitempty"`

@@ -3121,6 +3121,10 @@ func (in *RolloutClone) DeepCopyInto(out *RolloutClone) {
 		*out = new(VariationRevision)
 		**out = **in
 	}
+	if in.QueuedTime != nil {
+		in, out := &in.QueuedTime, &out.QueuedTime
+		*out = (*in).DeepCopy()
+	}
 	if in.ReturnTime != nil {
 		in, out := &in.ReturnTime, &out.ReturnTime
 		*out = (*in).DeepCopy()
