@@ -336,8 +336,9 @@ bench-xds-long: $(CLUSTER_TOOL) ## The same with 100, 1,000 and 10,000 proxies (
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" go run ./hack/xdsload path --proxies 10000 --services 5000 --endpoints 10 --scopes 1000 --rounds 100 --phase-limit 3m --limit 15m
 
 .PHONY: bench-delivery
-bench-delivery: $(CLUSTER_TOOL) ## What 1, 100 and 500 rollouts under way cost, and how soon the judge stops a canary beside fixed windows (12 minutes).
+bench-delivery: $(CLUSTER_TOOL) ## What 1, 100 and 500 rollouts under way cost the leader and the API server, and how soon the judge stops a canary beside fixed windows (12 minutes).
 	$(INTEGRATION) go test -tags integration -run '^$$' -bench RunningReleases -benchtime 1x -timeout 30m ./test/integration/abrelease
+	$(INTEGRATION) go test -tags integration -run '^$$' -bench RejectingReleases -benchtime 200x -timeout 30m ./test/integration/policies
 	go test -run '^$$' -bench 'Count|Judge|Checkpoint' ./pkg/traffic/judge
 	go test -run '^$$' -bench CellsToldAndTaken ./pkg/traffic/ads/peers
 	PLUMBLINE_LONG=1 go test -count=1 -run TestTheTableOfWindows -v ./pkg/traffic/judge

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,6 +31,8 @@ type Pair struct {
 	Follows bool
 	// Problem says why the clone cannot be made; empty if it can be. The Canary is not known then.
 	Problem string
+	// Kept is the pair of the change that the clone was made from; nil if that is not asked or not known.
+	Kept *Pair
 }
 
 // Visit is one look at a clone.
@@ -46,6 +47,8 @@ type Visit struct {
 	Selector map[string]string
 	// Live has the workloads be read now, as while a run is on.
 	Live bool
+	// Keeps asks for the change that the clone was made from as well.
+	Keeps bool
 }
 
 // CloneReader reads clones. What is read is remembered as long as neither the spec of the release nor the
@@ -76,14 +79,46 @@ func (r *CloneReader) ReadClone(ctx context.Context, v *Visit) (Pair, error) {
 func (r *CloneReader) Forget(release types.NamespacedName) { r.kept.forget(release) }
 
 func (r *CloneReader) read(ctx context.Context, v *Visit) (Pair, error) {
-	pair := Pair{Clone: rollout.Clone{
-		Variation: string(v.Variation.Name), Deployment: v1alpha1.CloneName(v.Release.Name, v.Variation.Name), Baseline: v.Baseline.Name,
-		MinReplicas: minReplicas(v.Variation.Clone), Hash: hashOf(changeOf(v.Variation.Clone)), Change: describe(v.Variation.Clone),
-	}}
 	baseline, err := r.deployment(ctx, v.Baseline.Namespace, v.Baseline.Name)
 	if err != nil || baseline == nil {
+		return Pair{Clone: describeClone(v)}, err
+	}
+	live, err := r.deployment(ctx, v.Release.Namespace, v1alpha1.CloneName(v.Release.Name, v.Variation.Name))
+	if err != nil {
+		return Pair{}, err
+	}
+	pair, err := pairOf(v, baseline, live)
+	if err != nil || !v.Keeps {
 		return pair, err
 	}
+	kept := clone.Keep(v.Release, v.Variation.Name, live)
+	if kept == nil {
+		return pair, nil
+	}
+	before := *v
+	before.Release, before.Variation = kept, rollout.CloneOf(kept)
+	of, err := pairOf(&before, baseline, live)
+	if err != nil {
+		return Pair{}, err
+	}
+	if of.Problem == "" {
+		pair.Kept = &of
+	}
+	return pair, nil
+}
+
+// describeClone describes the clone of a variation as the release asks for it.
+func describeClone(v *Visit) rollout.Clone {
+	return rollout.Clone{
+		Variation: string(v.Variation.Name), Deployment: v1alpha1.CloneName(v.Release.Name, v.Variation.Name), Baseline: v.Baseline.Name,
+		MinReplicas: minReplicas(v.Variation.Clone), Hash: hashOf(changeOf(v.Variation.Clone)), Change: describe(v.Variation.Clone),
+	}
+}
+
+// pairOf holds the clone that there is against what the executor would write. live is nil without a clone.
+func pairOf(v *Visit, baseline, live *unstructured.Unstructured) (Pair, error) {
+	pair := Pair{Clone: describeClone(v)}
+	var err error
 	if pair.Baseline, err = armOf(baseline); err != nil {
 		return pair, err
 	}
@@ -98,40 +133,36 @@ func (r *CloneReader) read(ctx context.Context, v *Visit) (Pair, error) {
 		pair.Problem = err.Error()
 		return pair, nil //nolint:nilerr // the status says it
 	}
-	return pair, r.compare(ctx, v, &pair, body, changed)
+	return pair, pair.compare(v, live, body, changed)
 }
 
-// compare reads the clone that there is, and holds it against what the executor would write.
-func (r *CloneReader) compare(ctx context.Context, v *Visit, pair *Pair, body, changed *unstructured.Unstructured) error {
+// compare holds the clone that there is against its body, and the baseline against the changed one.
+func (p *Pair) compare(v *Visit, live, body, changed *unstructured.Unstructured) error {
 	after, err := armOf(changed)
 	if err != nil {
 		return err
 	}
-	pair.Clone.Changed = pair.Baseline.Revision.Hash == after.Revision.Hash
+	p.Clone.Changed = p.Baseline.Revision.Hash == after.Revision.Hash
 	wanted, err := armOf(body)
 	if err != nil {
 		return err
 	}
-	if label := pair.Baseline.Revision.Label; label != "" { // so a new version of Kubernetes makes no revision
+	if label := p.Baseline.Revision.Label; label != "" { // so a new version of Kubernetes makes no revision
 		wanted.Revision.Label = label + "." + hashOf(v.Variation.Clone)[:8]
 	}
-	canary := rollout.Arm{Revision: wanted.Revision, Labels: wanted.Labels}
-	is, err := r.deployment(ctx, v.Release.Namespace, pair.Clone.Deployment)
+	p.Canary = rollout.Arm{Revision: wanted.Revision, Labels: wanted.Labels}
+	if live == nil {
+		return nil
+	}
+	is, err := armOf(live)
 	if err != nil {
 		return err
 	}
-	if is != nil {
-		live, err := armOf(is)
-		if err != nil {
-			return err
-		}
-		canary.Targets, canary.Replicas = live.Targets, live.Replicas
-		pair.Follows = live.Revision.Hash == wanted.Revision.Hash
-		if pair.Clone.Altered = !pair.Follows; pair.Follows {
-			canary.Updated = live.Updated
-		}
+	p.Canary.Targets, p.Canary.Replicas = is.Targets, is.Replicas
+	p.Follows = is.Revision.Hash == wanted.Revision.Hash
+	if p.Clone.Altered = !p.Follows; p.Follows {
+		p.Canary.Updated = is.Updated
 	}
-	pair.Canary = canary
 	return nil
 }
 
@@ -163,10 +194,7 @@ func changeOf(c *v1alpha1.VariationClone) *v1alpha1.VariationClone {
 
 // hashOf a clone's spec but for its size.
 func hashOf(c *v1alpha1.VariationClone) string {
-	sized := *c
-	sized.MinReplicas = nil
-	text, _ := json.Marshal(sized) //nolint:errchkjson // strings and maps of strings alone
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(clone.Encode(c))
 	return hex.EncodeToString(sum[:8])
 }
 

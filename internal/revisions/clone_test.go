@@ -107,6 +107,46 @@ func TestReadCloneTellsWhatTheExecutorWouldWrite(t *testing.T) {
 	}
 }
 
+// A release whose policy is Queue asks for the change that the clone was made from as well.
+func TestReadCloneTellsWhatTheCloneWasMadeFrom(t *testing.T) {
+	of := baseline("shop:1", 3)
+	live := made(t, copied("shop:2"), of, 2)
+	alone := mustReadClone(t, (&api{}).serveClones(of, live), visit(copied("shop:2")))
+	for name, c := range map[string]struct {
+		wanted v1alpha1.ImageReference
+		change func(*Visit, *unstructured.Unstructured)
+		keeps  bool
+	}{
+		"the spec asks for another image": {"shop:3", func(*Visit, *unstructured.Unstructured) {}, true},
+		"the spec asks for the same":      {"shop:2", func(*Visit, *unstructured.Unstructured) {}, true},
+		"the spec gives no clone":         {"shop:3", func(v *Visit, _ *unstructured.Unstructured) { v.Variation.Clone.PodLabels = nil }, true},
+		"it is not asked":                 {"shop:3", func(v *Visit, _ *unstructured.Unstructured) { v.Keeps = false }, false},
+		"the clone does not say it":       {"shop:3", func(_ *Visit, live *unstructured.Unstructured) { live.SetAnnotations(nil) }, false},
+		"the clone has another annotation": {"shop:3", func(_ *Visit, live *unstructured.Unstructured) {
+			live.SetAnnotations(map[string]string{v1alpha1.AnnotationCloneChange: `{"image":"shop:2"}`}) // no labels, so its pods would be the Service's
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, there := visit(copied(c.wanted)), live.DeepCopy()
+			v.Keeps = true
+			c.change(v, there)
+			pair := mustReadClone(t, (&api{}).serveClones(of, there), v)
+			if (pair.Kept != nil) != c.keeps {
+				t.Fatalf("what is kept is %+v", pair.Kept)
+			}
+			if pair.Kept == nil {
+				return
+			}
+			if diff := cmp.Diff(alone, *pair.Kept); diff != "" {
+				t.Errorf("what is kept (-want +got):\n%s", diff)
+			}
+			if image := pair.Canary.Revision.Image; pair.Problem == "" && image != string(c.wanted) {
+				t.Errorf("the spec asks for %s", image)
+			}
+		})
+	}
+}
+
 // A baseline that has the change is changed by nothing, and the clone is to have the same revision still.
 func TestABaselineThatHasTheChange(t *testing.T) {
 	r := copied("shop:2")

@@ -95,6 +95,7 @@ func armOf(object *unstructured.Unstructured) (rollout.Arm, error) {
 		return arm, fmt.Errorf("finding the revision of %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	arm.Revision = rollout.Revision{Hash: hash, Image: imageOf(template)}
+	arm.Images = imagesOf(template)
 	arm.Labels, _, _ = unstructured.NestedStringMap(template, "metadata", "labels")
 	replicas, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
 	arm.Replicas = int(replicas)
@@ -111,6 +112,23 @@ func armOf(object *unstructured.Unstructured) (rollout.Arm, error) {
 		arm.Targets = max(arm.Targets, 1)
 	}
 	return arm, nil
+}
+
+// imagesOf all containers that a template has; nil if one of them is not what a container is.
+func imagesOf(template map[string]any) (images []string) {
+	for _, field := range []string{"containers", "initContainers"} {
+		containers, _, _ := unstructured.NestedSlice(template, "spec", field)
+		for i := range containers {
+			container, is := containers[i].(map[string]any)
+			name, _, _ := unstructured.NestedString(container, "name")
+			image, _, _ := unstructured.NestedString(container, "image")
+			if !is || name == "" || image == "" {
+				return nil
+			}
+			images = append(images, rollout.ImageOf(name, image))
+		}
+	}
+	return images
 }
 
 // imageOf the first container.

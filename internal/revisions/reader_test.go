@@ -120,9 +120,37 @@ func TestReadCountsThePodsOfARevision(t *testing.T) {
 			if got.Revision.Hash == "" {
 				t.Error("the revision has no hash")
 			}
-			got.Revision.Hash = ""
+			got.Revision.Hash, c.want.Images = "", []string{"web=shop:1"}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("the arm differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReadTellsTheImagesOfAllContainers(t *testing.T) {
+	container := func(name, image string) any { return map[string]any{"name": name, "image": image} }
+	for name, c := range map[string]struct {
+		containers, initContainers []any
+		want                       []string
+	}{
+		"init containers come last":              {[]any{container("web", "shop:1"), container("side", "side:1")}, []any{container("move", "move:1")}, []string{"web=shop:1", "side=side:1", "move=move:1"}},
+		"a container without an image hides all": {[]any{container("web", "shop:1"), map[string]any{"name": "side"}}, nil, nil},
+		"what is no container hides all":         {[]any{container("web", "shop:1"), "side"}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := workload("Deployment", "shop:1", rolled(3))
+			for field, containers := range map[string][]any{"containers": c.containers, "initContainers": c.initContainers} {
+				if err := unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", field); err != nil {
+					t.Fatal(err)
+				}
+			}
+			arm, err := armOf(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, arm.Images); diff != "" {
+				t.Errorf("the images differ (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -50,6 +50,8 @@ type Run struct {
 	Age Duration `json:"age"`
 	// EndTime is when the run ended; nil while the run is under way.
 	EndTime *metav1.Time `json:"endTime,omitempty"`
+	// QueuedTime is since when another change waits for the end of the run; nil while none does.
+	QueuedTime *metav1.Time `json:"queuedTime,omitempty"`
 	// Message is about the end, for people.
 	Message string `json:"message,omitempty"`
 }
@@ -137,8 +139,12 @@ func runOf(in *v1alpha1.RolloutRun, now time.Time) *Run {
 	if !in.CompletionTime.IsZero() {
 		end = in.CompletionTime.Time
 	}
+	var queued *metav1.Time
+	if in.Clone != nil {
+		queued = in.Clone.QueuedTime
+	}
 	return &Run{
-		Number: in.Number, State: in.State, From: cmp.Or(in.From.Image, in.From.Hash), To: cmp.Or(in.To.Image, in.To.Hash),
+		QueuedTime: queued, Number: in.Number, State: in.State, From: cmp.Or(in.From.Image, in.From.Hash), To: cmp.Or(in.To.Image, in.To.Hash),
 		Strategy: in.StrategyName, Age: between(in.StartTime.Time, end), EndTime: in.CompletionTime, Message: in.Message,
 	}
 }

@@ -174,8 +174,11 @@ func (g *gates) revision() Gate {
 	case hasEnded(g.run.State):
 		return Gate{"Revision", GateOK, "no revision waits", "a new revision of the inactive variation begins a run"}
 	}
-	to := runOf(g.run, g.Now).To
-	return Gate{"Revision", GateOK, fmt.Sprintf("%s of %s is not rejected", to, g.run.To.Variation), ""}
+	run, next := runOf(g.run, g.Now), ""
+	if run.QueuedTime != nil {
+		next = "the next run is queued, with the change that the spec has: it begins when this run has ended"
+	}
+	return Gate{"Revision", GateOK, fmt.Sprintf("%s of %s is not rejected", run.To, g.run.To.Variation), next}
 }
 
 func (g *gates) start() Gate {

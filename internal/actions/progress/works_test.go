@@ -3,8 +3,11 @@
 package progress
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -58,6 +61,26 @@ func TestExplain_TellsOfTheWorksOfAClone(t *testing.T) {
 			}
 			if text := strings.Join(got, "\n"); !strings.Contains(text, c.want) || c.want == "" && text != "" {
 				t.Errorf("the gates are\n%s\nwant %q", text, c.want)
+			}
+		})
+	}
+}
+
+func TestExplain_TellsThatTheNextRunIsQueued(t *testing.T) {
+	for name, c := range map[string]struct {
+		queued *metav1.Time
+		want   string
+	}{
+		"another change waits in the spec": {new(metav1.Now()), "the next run is queued"},
+		"the spec has that of the run":     {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := underWay()
+			r.Status.Rollout.Run.Clone = &v1alpha1.RolloutClone{QueuedTime: c.queued}
+			e := Explain(&Question{Release: r})
+			at := slices.IndexFunc(e.Gates, func(g Gate) bool { return g.Name == "Revision" })
+			if at < 0 || e.Gates[at].State != GateOK || !strings.HasPrefix(e.Gates[at].Next, c.want) || c.want == "" && e.Gates[at].Next != "" {
+				t.Errorf("the gates are %+v", e.Gates)
 			}
 		})
 	}

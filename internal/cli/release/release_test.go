@@ -78,6 +78,7 @@ func rolling() *v1alpha1.ABRelease {
 func working() *v1alpha1.ABRelease {
 	r := rolling()
 	r.Name, r.Status.Rollout.Gates = "copy", nil
+	r.Status.Rollout.Run.Clone = &v1alpha1.RolloutClone{Promotion: v1alpha1.PromotionUpdateBaseline, QueuedTime: new(clitest.Before(2 * time.Minute))}
 	r.Status.Rollout.Works = []v1alpha1.RolloutWork{
 		{Number: 1, Run: 7, Verb: v1alpha1.WorkHoldMinReplicas, Replicas: new(int32(6)), Phase: v1alpha1.WorkSucceeded},
 		{Number: 2, Run: 7, Verb: v1alpha1.WorkCreateClone, Replicas: new(int32(1)), Phase: v1alpha1.WorkSucceeded, Message: "nothing had to be written"},

@@ -40,6 +40,9 @@ func drawScreen(s *progress.Screen) []string {
 	if s.Next != "" {
 		lines = append(lines, drawLabeled("then", s.Next)...)
 	}
+	if s.Run != nil && s.Run.QueuedTime != nil {
+		lines = append(lines, drawLabeled("queued", "the next run, since "+invocation.FormatTimestamp(*s.Run.QueuedTime)+": it takes up the change of the spec when this run has ended")...)
+	}
 	return lines
 }
 

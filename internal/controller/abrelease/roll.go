@@ -268,5 +268,5 @@ var eventReasons = map[rollout.EventName]string{
 	rollout.RunRolledBack: "RunRolledBack", rollout.StageStarted: "StageStarted", rollout.StagePassed: "StagePassed", rollout.StageHasFailed: "StageFailed",
 	rollout.MeasurementVoided: "MeasurementVoided", rollout.WaitOverdue: "WaitOverdue", rollout.VerbAnswered: "VerbAnswered",
 	rollout.RequestsReturned: "RequestsReturned", rollout.WorkNotDone: "WorkNotDone", rollout.CohortCheckStarted: "CohortCheckStarted", rollout.CohortCheckEnded: "CohortCheckEnded", rollout.BaselineUpdated: "BaselineUpdated",
-	rollout.MinimumHeld: "MinReplicasHeld", rollout.MinimumPutBack: "MinReplicasPutBack",
+	rollout.ChangeQueued: "ChangeQueued", rollout.MinimumHeld: "MinReplicasHeld", rollout.MinimumPutBack: "MinReplicasPutBack",
 }

@@ -32,10 +32,11 @@ func (r *Reconciler) readClone(ctx context.Context, s *subject, f *rollout.Facts
 		r.unread(s, stable, err)
 		return
 	}
-	name := string(cloned.Name)
+	name, isOn := string(cloned.Name), f.Before.IsOn()
 	pair, err := r.Clones.ReadClone(ctx, &revisions.Visit{
 		Release: s.release, Variation: cloned, Baseline: *s.decision.After.Split.Variations[at].Workload, Selector: selector,
-		BaselineLabels: s.endpoints[stable].Revisions, CloneLabels: s.endpoints[name].Revisions, Live: f.Before.IsOn() || f.Before.HasOpenWork(),
+		BaselineLabels: s.endpoints[stable].Revisions, CloneLabels: s.endpoints[name].Revisions, Live: isOn || f.Before.HasOpenWork(),
+		Keeps: isOn && s.release.Spec.Rollout.Supersede == v1alpha1.SupersedeQueue,
 	})
 	if err != nil {
 		r.unread(s, stable, err)
@@ -46,10 +47,20 @@ func (r *Reconciler) readClone(ctx context.Context, s *subject, f *rollout.Facts
 		f.Plan, f.Problem = nil, pair.Problem
 	}
 	pair.Baseline.Ready = s.endpoints[stable].Ready
-	if pair.Follows { // requests to pods of another template are none of the run's
-		pair.Canary.Ready = s.endpoints[name].Ready
+	f.Arms[stable], f.Arms[name] = pair.Baseline, canaryOf(&pair, s.endpoints[name].Ready)
+	if pair.Kept != nil {
+		f.Kept = &rollout.Kept{Clone: pair.Kept.Clone, Arm: canaryOf(pair.Kept, s.endpoints[name].Ready)}
 	}
-	f.Arms[stable], f.Arms[name] = pair.Baseline, pair.Canary
+}
+
+// canaryOf counts the ready endpoints of a clone that has its pod template: requests to pods of another template
+// are none of the run's.
+func canaryOf(pair *revisions.Pair, ready int) rollout.Arm {
+	arm := pair.Canary
+	if pair.Follows {
+		arm.Ready = ready
+	}
+	return arm
 }
 
 // forgetClone drops the memory of a release that is gone.

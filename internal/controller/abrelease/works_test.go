@@ -26,7 +26,9 @@ type executor struct {
 	client client.Client
 	// image of the baseline, and size and image of the clone.
 	image, cloneImage string
-	size              int
+	// keeps says that the executor goes on with the image of the clone, whatever the spec asks for by then.
+	keeps bool
+	size  int
 	// did are the works that were carried out, in their order.
 	did []string
 	// answers has what it says of a verb in place of carrying the work out.
@@ -54,7 +56,15 @@ func (e *executor) ReadClone(_ context.Context, v *revisions.Visit) (revisions.P
 	if v.Baseline != (traffic.Workload{Namespace: "shop", Kind: "Deployment", Name: "web"}) {
 		return revisions.Pair{}, fmt.Errorf("the baseline is %+v", v.Baseline)
 	}
-	wants := string(v.Variation.Clone.Image)
+	pair := e.pairOf(string(v.Variation.Clone.Image))
+	if v.Keeps && e.cloneImage != "" {
+		pair.Kept = new(e.pairOf(e.cloneImage))
+	}
+	return pair, e.err
+}
+
+// pairOf is what a clone with an image would be.
+func (e *executor) pairOf(wants string) revisions.Pair {
 	pair := revisions.Pair{
 		Baseline: rollout.Arm{Revision: rollout.Revision{Hash: "web with " + e.image, Image: e.image}, Targets: 4, Updated: 4, Replicas: 4},
 		Canary:   rollout.Arm{Revision: rollout.Revision{Hash: "clone with " + wants, Image: wants}, Targets: e.size},
@@ -64,7 +74,7 @@ func (e *executor) ReadClone(_ context.Context, v *revisions.Visit) (revisions.P
 	if pair.Follows {
 		pair.Canary.Updated = e.size
 	}
-	return pair, e.err
+	return pair
 }
 
 // Forget implements Clones.
@@ -125,7 +135,9 @@ func (e *executor) carryOut(t *testing.T, work *v1alpha1.ReleaseWork) {
 		if work.Spec.ExpectedHash != "web with "+e.image {
 			t.Errorf("the baseline is expected to be %q, and has %s", work.Spec.ExpectedHash, e.image)
 		}
-		e.image = string(r.Spec.Variations[1].Clone.Image)
+		if e.image = string(r.Spec.Variations[1].Clone.Image); e.keeps {
+			e.image = e.cloneImage
+		}
 	case v1alpha1.WorkHoldMinReplicas:
 		t.Errorf("work %s holds a minimum, which no release here asks for", work.Name)
 	}
@@ -190,6 +202,43 @@ func TestACloneChangesTheBaselineOrNothing(t *testing.T) {
 			}
 			if over := c.state == "Completed" || c.state == "RolledBack"; over && (r.Status.Split != "stable 100 / canary 0" || e.size != 0) {
 				t.Errorf("in force is %q, and the clone has %d pods", r.Status.Split, e.size)
+			}
+		})
+	}
+}
+
+// The author asks for another image while the first one is measured.
+func TestAQueuedChangeWaitsForTheEndOfTheRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		supersede v1alpha1.SupersedePolicy
+		failed    uint64
+		before    []string
+		image     string
+	}{
+		"a good run":             {v1alpha1.SupersedeQueue, 0, []string{"CreateClone 1", "Scale 5", "UpdateBaseline", "CreateClone 1"}, "shop:2"},
+		"a bad run":              {v1alpha1.SupersedeQueue, 50, []string{"CreateClone 1", "CreateClone 1"}, "shop:1"},
+		"a policy that restarts": {v1alpha1.SupersedeRestart, 0, []string{"CreateClone 1", "CreateClone 1"}, "shop:1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, e := cloning(t)
+			e.keeps = c.supersede == v1alpha1.SupersedeQueue
+			w.edit(func(r *v1alpha1.ABRelease) { r.Spec.Rollout.Supersede = c.supersede })
+			e.live(t, 8)
+			w.edit(func(r *v1alpha1.ABRelease) { r.Spec.Variations[1].Clone.Image = "shop:3" })
+			e.live(t, 1)
+			if r := w.looks(); e.keeps && (r.Status.Rollout.Run.Number != 1 || r.Status.Rollout.Run.Clone.QueuedTime == nil) {
+				t.Errorf("the run is %+v", r.Status.Rollout.Run)
+			}
+			for n := uint64(1); len(e.did) < len(c.before) && n < 40; n++ {
+				e.tells(n, c.failed)
+				e.live(t, 3)
+			}
+			r := w.looks()
+			if strings.Join(e.did, ", ") != strings.Join(c.before, ", ") || e.image != c.image || e.cloneImage != "shop:3" {
+				t.Errorf("the executor did %q, the baseline has %s, and the clone %s", e.did, e.image, e.cloneImage)
+			}
+			if run := r.Status.Rollout.Run; run.Number != 2 || run.To.Image != "shop:3" || run.Clone.QueuedTime != nil {
+				t.Errorf("the next run is %+v", run)
 			}
 		})
 	}

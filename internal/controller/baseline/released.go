@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,6 +33,9 @@ func (r *Reconciler) readReleased(ctx context.Context, s *subject, state *specgu
 	if last == nil || mark.Release.Spec.Rollout == nil || mark.Release.Spec.Rollout.RequestedBy == "" {
 		return nil, nil
 	}
+	if mark.Release, err = r.keepRelease(ctx, s, mark, last); err != nil {
+		return nil, err
+	}
 	var from *unstructured.Unstructured
 	if last.Spec.Verb != v1alpha1.WorkUpdateBaseline {
 		if from, err = r.readStart(ctx, s, mark.Release, last); err != nil {
@@ -39,6 +43,24 @@ func (r *Reconciler) readReleased(ctx context.Context, s *subject, state *specgu
 		}
 	}
 	return released(s, mark, last, from), nil
+}
+
+// keepRelease returns the release with the change that the run was measured with, where the next change waits in
+// the spec.
+func (r *Reconciler) keepRelease(ctx context.Context, s *subject, mark *work.Mark, last *v1alpha1.ReleaseWork) (*v1alpha1.ABRelease, error) {
+	if mark.Release.Spec.Rollout.Supersede != v1alpha1.SupersedeQueue {
+		return mark.Release, nil
+	}
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(string(v1alpha1.VariationDeployment)))
+	name := types.NamespacedName{Namespace: s.key.Namespace, Name: v1alpha1.CloneName(mark.Release.Name, last.Spec.Variation)}
+	switch err := r.Live.Get(ctx, name, live); {
+	case apierrors.IsNotFound(err):
+		return mark.Release, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading Deployment %s: %w", name, err)
+	}
+	return work.Keep(mark.Release, last.Spec.Variation, live, mark.Works), nil
 }
 
 // releaseMark is the uid of the work that a version carries as a label; empty unless the version also has

@@ -55,7 +55,8 @@ func (r *Reconciler) fill(ctx context.Context, f *work.Facts) (err error) {
 	if f.Executor, err = r.executorMay(ctx, f); err != nil || f.Executor.Right != work.RightGiven {
 		return err
 	}
-	if err := r.fillWorks(ctx, f); err != nil {
+	works, err := r.fillWorks(ctx, f)
+	if err != nil {
 		return err
 	}
 	fillTargets := r.fillTargets
@@ -65,6 +66,7 @@ func (r *Reconciler) fill(ctx context.Context, f *work.Facts) (err error) {
 	if err := fillTargets(ctx, f); err != nil {
 		return err
 	}
+	f.Release = work.Keep(f.Release, f.Work.Spec.Variation, f.Clone, works)
 	if f.Halted, err = r.readHalt(ctx, f.Work.Namespace); err != nil {
 		return err
 	}
@@ -194,12 +196,12 @@ func (r *Reconciler) environmentOf(ctx context.Context, namespace string) (strin
 }
 
 // fillWorks names a work of the same release that comes before this one and has not ended, and finds what the
-// works before hold.
-func (r *Reconciler) fillWorks(ctx context.Context, f *work.Facts) error {
+// works before hold. It returns the works of the namespace.
+func (r *Reconciler) fillWorks(ctx context.Context, f *work.Facts) ([]v1alpha1.ReleaseWork, error) {
 	w := f.Work
 	var works v1alpha1.ReleaseWorkList
 	if err := r.Live.List(ctx, &works, client.InNamespace(w.Namespace)); err != nil {
-		return fmt.Errorf("listing ReleaseWorks: %w", err)
+		return nil, fmt.Errorf("listing ReleaseWorks: %w", err)
 	}
 	at := slices.IndexFunc(works.Items, func(other v1alpha1.ReleaseWork) bool {
 		return other.Spec.ReleaseUID == w.Spec.ReleaseUID && work.IsBefore(&other, w) && !work.Final(other.Status.Phase)
@@ -208,5 +210,5 @@ func (r *Reconciler) fillWorks(ctx context.Context, f *work.Facts) error {
 		f.Earlier = works.Items[at].Name
 	}
 	f.Holding = work.HoldingOf(w, works.Items)
-	return nil
+	return works.Items, nil
 }

@@ -58,7 +58,7 @@ func assemble(release *v1alpha1.ABRelease, v *v1alpha1.Variation, changed *unstr
 	out.SetNamespace(release.Namespace)
 	out.SetName(v1alpha1.CloneName(release.Name, v.Name))
 	out.SetLabels(overlay(withoutMarks(changed.GetLabels()), podLabelsOf(v), map[string]string{v1alpha1.LabelClone: string(release.UID)}))
-	if kept := withoutMarks(changed.GetAnnotations()); kept != nil {
+	if kept := noteChange(withoutMarks(changed.GetAnnotations()), v.Clone); kept != nil {
 		out.SetAnnotations(kept)
 	}
 	out.SetOwnerReferences([]metav1.OwnerReference{OwnerOf(release)})
@@ -87,7 +87,7 @@ func Renew(live, body *unstructured.Unstructured) *unstructured.Unstructured {
 	out.SetLabels(body.GetLabels())
 	annotations := body.GetAnnotations()
 	for key, value := range live.GetAnnotations() {
-		if isMark(key) {
+		if isMark(key) && key != v1alpha1.AnnotationCloneChange { // the change is that of the body
 			annotations = overlay(annotations, map[string]string{key: value})
 		}
 	}

@@ -38,7 +38,9 @@ metadata:
   name: web-canary
   namespace: shop
   labels: {app: web-canary, team: shop, plumbline.dev/clone: r-uid}
-  annotations: {owner: shop}
+  annotations:
+    owner: shop
+    plumbline.dev/clone-change: '{"image":"shop:2","env":[{"name":"MODE","value":"new"},{"name":"ADDED","value":""}],"podLabels":{"app":"web-canary"}}'
   ownerReferences: [{apiVersion: plumbline.dev/v1alpha1, kind: ABRelease, name: web, uid: r-uid, controller: true}]
 spec:
   replicas: 2
@@ -207,13 +209,13 @@ func TestRenew_KeepsWhatTheServerWrote(t *testing.T) {
 	live := body.DeepCopy()
 	live.SetUID("c-uid")
 	live.SetResourceVersion("5")
-	live.SetAnnotations(map[string]string{"deployment.kubernetes.io/revision": "2", "stale": "yes"})
+	live.SetAnnotations(map[string]string{"deployment.kubernetes.io/revision": "2", "stale": "yes", v1alpha1.AnnotationCloneChange: "that of the run before"})
 	_ = unstructured.SetNestedField(live.Object, int64(0), "spec", "replicas")
 	got := clone.Renew(live, body)
 	want := body.DeepCopy()
 	want.SetUID("c-uid")
 	want.SetResourceVersion("5")
-	want.SetAnnotations(map[string]string{"deployment.kubernetes.io/revision": "2", "owner": "shop"})
+	want.SetAnnotations(map[string]string{"deployment.kubernetes.io/revision": "2", "owner": "shop", v1alpha1.AnnotationCloneChange: body.GetAnnotations()[v1alpha1.AnnotationCloneChange]})
 	if diff := cmp.Diff(want.Object, got.Object); diff != "" {
 		t.Errorf("the renewed clone (-want +got):\n%s", diff)
 	}

@@ -3,6 +3,8 @@
 package rollout_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +26,9 @@ type cloneWorld struct {
 	// size and template are those of the Deployment of b.
 	size     int
 	template string
+	// made is the change that it was made from, and queues says that another change waits for the end of a run.
+	made   string
+	queues bool
 	// answers of the executor, and all works that were decided.
 	answers map[workID]rollout.WorkAnswer
 	asked   map[workID]rollout.Work
@@ -32,7 +37,7 @@ type cloneWorld struct {
 }
 
 func newCloneWorld(t *rapid.T) *cloneWorld {
-	return &cloneWorld{kind: rapid.IntRange(0, 3).Draw(t, "is kind") > 0, base: "1", image: "v0", change: "v1", answers: map[workID]rollout.WorkAnswer{}, asked: map[workID]rollout.Work{}}
+	return &cloneWorld{queues: rapid.Bool().Draw(t, "queues"), kind: rapid.IntRange(0, 3).Draw(t, "is kind") > 0, base: "1", image: "v0", change: "v1", answers: map[workID]rollout.WorkAnswer{}, asked: map[workID]rollout.Work{}}
 }
 
 func (c *cloneWorld) hash() string   { return "a " + c.base + " " + c.image }
@@ -80,11 +85,13 @@ func (c *cloneWorld) work(t *rapid.T, works []rollout.Work) {
 func (c *cloneWorld) carryOut(w rollout.Work) {
 	switch w.Verb {
 	case rollout.CreateClone:
-		c.size, c.template = w.Replicas, c.wanted()
+		c.size, c.template, c.made = w.Replicas, c.wanted(), c.change
 	case rollout.ScaleClone:
 		c.size = w.Replicas
 	case rollout.ChangeBaseline:
-		c.image = c.change
+		if c.image = c.change; c.queues {
+			c.image = c.made
+		}
 	case rollout.HoldMinimum: // hold_properties_test.go has these
 	}
 }
@@ -109,6 +116,9 @@ func (c *cloneWorld) draw(l *life, f *rollout.Facts) {
 	}
 	f.Clone = &rollout.Clone{Variation: "b", Deployment: "web-b", Baseline: "web", MinReplicas: 1, Hash: c.change, Changed: c.image == c.change}
 	if f.Plan != nil {
+		if c.queues {
+			f.Plan.Supersede = rollout.SupersedeQueue
+		}
 		f.Plan.Promotion = rapid.SampledFrom([]rollout.Promotion{rollout.UpdateBaseline, rollout.UpdateBaseline, rollout.AwaitBaseline}).Draw(l.T, "promotion")
 	}
 	if a, is := f.Arms["a"]; is {
@@ -119,10 +129,50 @@ func (c *cloneWorld) draw(l *life, f *rollout.Facts) {
 	if b, is := f.Arms["b"]; is {
 		b.Revision, b.Targets = rollout.Revision{Hash: c.wanted()}, c.size
 		b.Ready, b.Updated = min(b.Ready, c.size), c.size
+		f.Kept = c.kept(b)
 		if c.template != c.wanted() {
 			b.Ready, b.Updated = 0, 0
 		}
 		f.Arms["b"] = b
+	}
+}
+
+// kept is what the clone was made from, with the pods that there are.
+func (c *cloneWorld) kept(b rollout.Arm) *rollout.Kept {
+	if c.made == "" {
+		return nil
+	}
+	b.Revision = rollout.Revision{Hash: "b " + c.base + " " + c.made}
+	if c.template != b.Revision.Hash {
+		b.Ready, b.Updated = 0, 0
+	}
+	return &rollout.Kept{Clone: rollout.Clone{Variation: "b", Deployment: "web-b", Baseline: "web", MinReplicas: 1, Hash: c.made, Changed: c.image == c.made}, Arm: b}
+}
+
+// goesOnWith are the change and the canary that a run goes on with.
+func goesOnWith(f rollout.Facts, run *rollout.Run) (rollout.Clone, rollout.Arm) {
+	if f.Kept != nil && f.Plan != nil && f.Plan.Supersede == rollout.SupersedeQueue && f.Kept.Clone.Hash == run.Change {
+		return f.Kept.Clone, f.Kept.Arm
+	}
+	return *f.Clone, f.Arms["b"]
+}
+
+// checkQueue demands that no other change of the spec ends a run that has its clone, and that a run has the change
+// of the spec when it begins.
+func (l *life) checkQueue(f rollout.Facts, d rollout.Decision) {
+	before, after := l.state.Run, d.After.Run
+	if !l.clone.queues || f.Kept == nil || f.Plan == nil || f.Deletion != nil {
+		return
+	}
+	if after != nil && (before == nil || before.Number < after.Number) && after.Change != f.Clone.Hash {
+		l.Errorf("run %d begins with the change %s, and the spec has %s", after.Number, after.Change, f.Clone.Hash)
+	}
+	isMade := before != nil && l.state.IsOn() && f.Kept.Clone.Hash == before.Change && f.Kept.Arm.Revision.Is(before.To) &&
+		slices.ContainsFunc(l.state.Works, func(w rollout.Work) bool { return w.Verb == rollout.CreateClone && w.Phase == rollout.WorkSucceeded })
+	for _, e := range d.Events {
+		if isMade && e.Run == before.Number && strings.Contains(e.Message, "has another revision") && e.Name == rollout.RunRolledBack {
+			l.Errorf("run %d ends with its change in place: %s", before.Number, e.Message)
+		}
 	}
 }
 
@@ -152,6 +202,7 @@ func (l *life) checkClone(f rollout.Facts, d rollout.Decision) {
 		l.Errorf("%s is the active variation: a clone never is", d.After.Active)
 	}
 	l.checkWorks(f, d)
+	l.checkQueue(f, d)
 	l.checkReturn(f, d)
 	l.checkRaise(f, d)
 }
@@ -223,7 +274,8 @@ func (l *life) checkReturn(f rollout.Facts, d rollout.Decision) {
 		return
 	}
 	a, run := f.Arms["a"], after.Run
-	hasChange := f.Clone.Changed && f.Clone.Hash == run.Change || a.Revision.Hash == run.Baseline.Hash
+	change, _ := goesOnWith(f, run)
+	hasChange := change.Changed && change.Hash == run.Change || a.Revision.Hash == run.Baseline.Hash
 	switch {
 	case before.Run.ReturnTime.IsZero() && !run.ReturnTime.IsZero() && (!hasChange || a.Ready < run.Capacity || a.Updated < run.Capacity || f.Paused || before.Run.State == rollout.Promoting && !f.Standing.Acknowledged):
 		l.Errorf("requests return to %+v of %d, changed %v", a, run.Capacity, hasChange)
@@ -239,7 +291,8 @@ func (l *life) checkRaise(f rollout.Facts, d rollout.Decision) {
 	if d.Weight <= l.state.Weight() || d.After.Run == nil {
 		return
 	}
-	b, capacity := f.Arms["b"], d.After.Run.Capacity
+	_, b := goesOnWith(f, d.After.Run)
+	capacity := d.After.Run.Capacity
 	if b.Ready < 1 || b.Ready*int(traffic.Total) < int(d.Weight)*capacity {
 		l.Errorf("the weight rises to %d of %d endpoints, and the clone has %+v", d.Weight, capacity, b)
 	}
@@ -296,7 +349,7 @@ func (l *life) drawHelpful(look int) rollout.Facts {
 	if l.clone.template == l.clone.wanted() {
 		b.Ready, b.Updated = l.clone.size, l.clone.size
 	}
-	f.Arms["b"] = b
+	f.Arms["b"], f.Kept = b, l.clone.kept(rollout.Arm{Ready: l.clone.size, Targets: l.clone.size, Updated: l.clone.size})
 	switch {
 	case run == nil || !l.state.IsOn():
 	case look > 60:

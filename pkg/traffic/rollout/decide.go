@@ -14,6 +14,8 @@ type machine struct {
 	events []Event
 	wait   *Wait
 	again  time.Time
+	// spec is the change of the spec while the run goes on with another one; nil if it does not.
+	spec *Kept
 }
 
 // Decide says what becomes of a release now. The same facts with the state that it returns change
@@ -29,10 +31,12 @@ func Decide(f Facts) Decision {
 	}
 	m.settleGates()
 	m.settleWorks()
+	m.keepChange()
 	m.settlePromotion()
 	m.learnLabels()
 	m.learnBaseline()
 	m.supersede()
+	m.learnImages()
 	m.endAltered()
 	m.measureCapacity()
 	m.obey()
@@ -220,6 +224,7 @@ func (m *machine) begin() {
 		return
 	}
 	m.create(canary.Revision, active)
+	m.learnImages()
 }
 
 // passOver notes, while no run is on, the revision of a clone that the active variation has already.
@@ -264,7 +269,8 @@ func (m *machine) end(state RunState, reason EndReason, message string) {
 		}
 	}
 	m.dropWorks()
-	run.State, run.EndTime, run.EndReason, run.EndMessage = state, m.Now, reason, message
+	m.takeUpSpec()
+	run.State, run.EndTime, run.EndReason, run.EndMessage, run.ActiveImages = state, m.Now, reason, message, nil
 	switch {
 	case state == Completed && run.isCloned():
 		m.tell(RunPromoted, false, "run %d: %s has the revision of %s: %s", run.Number, run.Active, run.Canary, message)

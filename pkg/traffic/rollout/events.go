@@ -31,6 +31,7 @@ const (
 	CohortCheckStarted EventName = "canary.cohort_check_started"
 	CohortCheckEnded   EventName = "canary.cohort_check_ended"
 	BaselineUpdated    EventName = "ab.baseline_updated"
+	ChangeQueued       EventName = "ab.change_queued"
 	MinimumHeld        EventName = "ab.min_replicas_held"
 	MinimumPutBack     EventName = "ab.min_replicas_put_back"
 )

@@ -49,6 +49,7 @@ type Plan struct {
 	OnUndecided  UndecidedPolicy
 	Promotion    Promotion
 	Fallback     Fallback
+	Supersede    Supersede
 	// HeadroomPercent is what a clone has beyond its part of the endpoints.
 	HeadroomPercent int
 	Deadlines       Deadlines
@@ -59,6 +60,8 @@ type Plan struct {
 // Arm is what is known of one variation.
 type Arm struct {
 	Revision Revision
+	// Images of its containers, as [ImageOf] writes them; nil if they are not known.
+	Images []string
 	// Labels of its pods, by the pod template.
 	Labels map[string]string
 	// Ready endpoints take requests. Targets are all of them, and Updated those of the revision.
@@ -117,6 +120,9 @@ type Facts struct {
 	// Clone is nil unless the executor makes a variation from the other one. The Revision of its Arm is the
 	// one that it is to have, and no pod of another revision is ready or Updated.
 	Clone *Clone
+	// Kept is the change that the clone there is was made from; nil if it is not known. Clone and its Arm are
+	// those of the spec.
+	Kept *Kept
 	// Works are the answers of the executor.
 	Works []WorkAnswer
 	// Deletion is nil unless the release is being deleted.

@@ -5,6 +5,7 @@ package rollout_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +48,9 @@ type story struct {
 	now           time.Time
 	installation  rollout.Installation
 	// clone is nil unless the canary is one, and works are the answers of the executor.
-	clone     *rollout.Clone
+	clone *rollout.Clone
+	// kept is the change that the clone was made from, once the spec asks for another one.
+	kept      *rollout.Kept
 	promotion v1alpha1.PromotionPolicy
 	works     []rollout.WorkAnswer
 	// says has the answer of each gate to all questions.
@@ -59,7 +62,8 @@ type story struct {
 // (NAME=REVISION/READY/TARGETS/UPDATED, changed if the baseline has the change of the clone, and altered if the clone has another template), verdict, proxies, do (a verb, by=USER), pause, delete
 // (to=VARIATION ready=N wants=N), installation, query (NAME VALUE, or the reason of no data), webhook
 // (NAME RESULT, and a message), clone (PROMOTION min=N change=HASH changed), work (NUMBER PHASE run=N distrusted
-// held=NAME/FORMER/MINIMUM, and a message), and at. Rewrite the scripts with UPDATE_GOLDEN=1.
+// held=NAME/FORMER/MINIMUM, and a message), edit (change=HASH of a clone that keeps the one before; arms then has
+// kept=REVISION/READY/TARGETS/UPDATED, and none when the clone is made anew), and at. Rewrite the scripts with UPDATE_GOLDEN=1.
 func TestStories(t *testing.T) {
 	if golden.Updates() {
 		if err := flag.Set("rewrite", "true"); err != nil {
@@ -91,6 +95,10 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 	case "arms":
 		for _, arg := range d.CmdArgs {
 			if arg.Key == "changed" { // the baseline has the change of the clone
+				if s.kept != nil { // that of the run
+					s.kept.Clone.Changed = true
+					continue
+				}
 				s.clone.Changed = true
 				continue
 			}
@@ -99,10 +107,19 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 				continue
 			}
 			var a rollout.Arm
+			if arg.Key == "none" { // the clone was made from the change of the spec
+				s.kept = nil
+				continue
+			}
 			parts := strings.Split(arg.Vals[0], "/")
 			a.Revision = rollout.Revision{Hash: "pl1:sha256:" + parts[0], Image: "shop:" + parts[0]}
+			a.Images = []string{rollout.ImageOf("proxy", "proxy:1"), rollout.ImageOf("app", a.Revision.Image)}
 			if _, err := fmt.Sscan(strings.Join(parts[1:], " "), &a.Ready, &a.Targets, &a.Updated); err != nil {
 				t.Fatalf("%s: %v", arg.Vals[0], err)
+			}
+			if arg.Key == "kept" {
+				s.kept.Arm = a
+				continue
 			}
 			s.arms[arg.Key] = a
 		}
@@ -142,6 +159,8 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 		s.hear(t, d)
 	case "clone":
 		s.copy(t, d)
+	case "edit":
+		s.edit(t, d)
 	case "work":
 		s.answer(t, d)
 	case "at":
@@ -167,6 +186,19 @@ func (s *story) copy(t *testing.T, d *datadriven.TestData) {
 	d.MaybeScanArgs(t, "min", &s.clone.MinReplicas)
 	d.MaybeScanArgs(t, "change", &s.clone.Hash)
 	s.clone.Changed, s.clone.Altered = d.HasArg("changed"), false
+}
+
+// edit has the spec ask for another change of the clone, while the clone has the one before.
+func (s *story) edit(t *testing.T, d *datadriven.TestData) {
+	if s.kept == nil {
+		s.kept = &rollout.Kept{Clone: *s.clone, Arm: s.arms["canary"]}
+	}
+	next := *s.clone
+	d.MaybeScanArgs(t, "change", &next.Hash)
+	next.Change, next.Changed, next.Altered = "image shop:"+next.Hash+" of container shop", false, false
+	s.clone = &next
+	s.arms = maps.Clone(s.arms)
+	s.arms["canary"] = rollout.Arm{Revision: rollout.Revision{Hash: "pl1:sha256:" + next.Hash, Image: "shop:" + next.Hash}, Targets: s.kept.Arm.Targets}
 }
 
 // answer as the executor does; the last answer to a work is the one that is known.
@@ -276,7 +308,7 @@ func (s *story) facts() rollout.Facts {
 		Before: rollout.StateOf(&s.release.Status), Arms: s.arms, Health: s.verdict, Deletion: s.deletion, Now: s.now,
 		Cohort:   s.cohort,
 		Standing: rollout.Standing{Active: s.inForce(), Weight: s.weight, Checking: s.checking, Acknowledged: !s.lags, Contradiction: s.contradiction},
-		Clone:    s.clone, Works: s.works,
+		Clone:    s.clone, Kept: s.kept, Works: s.works,
 	}
 	f.Webhooks, f.Answers = rollout.WebhooksOf(&s.release), s.ask(f.Before)
 	plan, err := rollout.PlanOf(&s.release, s.named[in.StrategyName], s.installation)
@@ -331,6 +363,9 @@ func (s *story) describe(out *strings.Builder, d rollout.Decision) {
 		}
 		if run.EndReason != "" {
 			fmt.Fprintf(out, " %s", run.EndReason)
+		}
+		if run.ActiveImages != nil {
+			fmt.Fprintf(out, "; returns to %s", strings.Join(run.ActiveImages, " "))
 		}
 	}
 	out.WriteString("\n")

@@ -112,7 +112,9 @@ type Run struct {
 	Active, Canary string
 	From, To       Revision
 	// Approval is what the release said when the run began.
-	Approval     Approval
+	Approval Approval
+	// ActiveImages are those of From while the API server refuses other revisions; nil if they are not known.
+	ActiveImages []string
 	StrategyName string
 	Strategy     Strategy
 	Stages       []StageStatus
@@ -122,6 +124,8 @@ type Run struct {
 	// canary is a clone.
 	Promotion Promotion
 	Change    string
+	// QueuedTime is since when the spec asks for another change, which the next run takes up; zero if it does not.
+	QueuedTime time.Time
 	// Baseline is the revision of the active variation that was seen with that change, and ReturnTime when it
 	// was decided that the requests return to it.
 	Baseline   Revision

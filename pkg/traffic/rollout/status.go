@@ -62,7 +62,7 @@ func (s State) Write(status *v1alpha1.ABReleaseStatus) {
 func (r *Run) write() *v1alpha1.RolloutRun {
 	out := &v1alpha1.RolloutRun{
 		Number: r.Number, State: v1alpha1.RunState(r.State), From: revisionOf(r.Active, r.From), To: revisionOf(r.Canary, r.To),
-		Approval: v1alpha1.ApprovalPolicy(r.Approval.Policy), Author: r.Approval.Author, StrategyName: r.StrategyName, AutoAdvance: toggle(r.Strategy.AutoAdvance), RollbackOnFailure: toggle(r.Strategy.RollbackOnFailure),
+		ActiveImages: r.ActiveImages, Approval: v1alpha1.ApprovalPolicy(r.Approval.Policy), Author: r.Approval.Author, StrategyName: r.StrategyName, AutoAdvance: toggle(r.Strategy.AutoAdvance), RollbackOnFailure: toggle(r.Strategy.RollbackOnFailure),
 		HealthCheckIntervalSeconds: seconds(r.Strategy.Interval), Queries: writeQueries(r.Strategy.Queries), Capacity: int32(r.Capacity), StartTime: metav1.NewTime(r.StartTime), //nolint:gosec // pods of a namespace
 		CompletionTime: timeOrNil(r.EndTime), Reason: string(r.EndReason), Message: shorten(r.EndMessage, maxLine),
 		Clone: r.writeClone(), CohortCheck: r.writeCheck(),
@@ -115,7 +115,7 @@ func StateOf(status *v1alpha1.ABReleaseStatus) State {
 func runOf(in *v1alpha1.RolloutRun) *Run {
 	run := &Run{
 		Number: in.Number, State: RunState(in.State), Active: string(in.From.Variation), Canary: string(in.To.Variation),
-		From: readRevision(&in.From), To: readRevision(&in.To), Approval: Approval{ApprovalPolicy(in.Approval), in.Author}, StrategyName: in.StrategyName,
+		From: readRevision(&in.From), To: readRevision(&in.To), ActiveImages: in.ActiveImages, Approval: Approval{ApprovalPolicy(in.Approval), in.Author}, StrategyName: in.StrategyName,
 		Strategy: Strategy{AutoAdvance: in.AutoAdvance == v1alpha1.Enabled, RollbackOnFailure: in.RollbackOnFailure == v1alpha1.Enabled, Interval: time.Duration(in.HealthCheckIntervalSeconds) * time.Second, Queries: readQueries(in.Queries)},
 		Capacity: int(in.Capacity), StartTime: in.StartTime.Time, EndTime: timeOf(in.CompletionTime), EndReason: EndReason(in.Reason), EndMessage: in.Message,
 	}

@@ -96,7 +96,7 @@ func (r *Run) writeClone() *v1alpha1.RolloutClone {
 	if !r.isCloned() {
 		return nil
 	}
-	out := &v1alpha1.RolloutClone{Promotion: v1alpha1.PromotionPolicy(r.Promotion), ChangeHash: r.Change, ReturnTime: timeOrNil(r.ReturnTime)}
+	out := &v1alpha1.RolloutClone{Promotion: v1alpha1.PromotionPolicy(r.Promotion), ChangeHash: r.Change, QueuedTime: timeOrNil(r.QueuedTime), ReturnTime: timeOrNil(r.ReturnTime)}
 	if r.Baseline.Hash != "" {
 		out.Changed = new(revisionOf(r.Active, r.Baseline))
 	}
@@ -107,7 +107,7 @@ func (r *Run) readClone(in *v1alpha1.RolloutClone) {
 	if in == nil {
 		return
 	}
-	r.Promotion, r.Change, r.ReturnTime = Promotion(in.Promotion), in.ChangeHash, timeOf(in.ReturnTime)
+	r.Promotion, r.Change, r.QueuedTime, r.ReturnTime = Promotion(in.Promotion), in.ChangeHash, timeOf(in.QueuedTime), timeOf(in.ReturnTime)
 	if in.Changed != nil {
 		r.Baseline = readRevision(in.Changed)
 	}

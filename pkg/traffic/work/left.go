@@ -78,6 +78,28 @@ func StartsFrom(w *v1alpha1.ReleaseWork, body *unstructured.Unstructured) bool {
 	return err == nil && hash == w.Spec.ExpectedHash
 }
 
+// Keep returns the release with the change that the run was measured with, where the policy is Queue and the
+// spec may ask for another one by now. It returns the release itself if the live clone is not known to be what a
+// work of the run has written: the executor has computed that from the release, by the right of its author.
+func Keep(release *v1alpha1.ABRelease, variation v1alpha1.VariationName, live *unstructured.Unstructured, works []v1alpha1.ReleaseWork) *v1alpha1.ABRelease {
+	in, state := release.Spec.Rollout, release.Status.Rollout
+	if in == nil || in.Supersede != v1alpha1.SupersedeQueue || state == nil || state.Run == nil || live == nil {
+		return release
+	}
+	hash, err := clone.TemplateHash(live)
+	isMade := slices.ContainsFunc(works, func(w v1alpha1.ReleaseWork) bool {
+		return w.Spec.ReleaseUID == string(release.UID) && w.Spec.Run == state.Run.Number && w.Spec.Variation == variation &&
+			w.Spec.Verb == v1alpha1.WorkCreateClone && w.Status.Phase == v1alpha1.WorkSucceeded && w.Status.TemplateHash == hash
+	})
+	if err != nil || hash != state.Run.To.Hash || !isMade {
+		return release
+	}
+	if kept := clone.Keep(release, variation, live); kept != nil {
+		return kept
+	}
+	return release
+}
+
 // Left returns what a work may leave in its target, best first. baseline is the authorized body of
 // the stable variation's Deployment that the work starts from, and authorized that of the target
 // itself; both may be nil. A release that gives no body leaves nothing.

@@ -154,6 +154,7 @@ func createRoles(ctx context.Context) error {
 		bind("tenants-view", "system:aggregate-to-view", "tenants"),
 		bind("tenants-plumbline-view", "plumbline-view", "tenants"),
 		bind("tenants-plumbline-admin", "plumbline-admin", "tenants"),
+		bind("tenants-plumbline-release", "plumbline-release", "tenants"),
 		bind("roots-everything", "cluster-admin", "roots"),
 		bind("authors-policies", "plumbline-policy-author", "authors"),
 		bind("operators-plans", "plumbline-plan-operator", "operators"),
@@ -252,7 +253,7 @@ func executorMarksWork(ctx context.Context) (bool, error) {
 }
 
 // mustBe is a client that acts as a user.
-func mustBe(t *testing.T, user string, groups ...string) client.Client {
+func mustBe(t testing.TB, user string, groups ...string) client.Client {
 	t.Helper()
 	c, err := apiserver.As(config, user, groups...)
 	if err != nil {

@@ -73,6 +73,20 @@ const (
 	ApprovalNotAuthor ApprovalPolicy = "NotAuthor"
 )
 
+// SupersedePolicy says what becomes of a run when a variation gets another revision in the middle of it.
+// +kubebuilder:validation:Enum=Restart;Queue;Reject
+type SupersedePolicy string
+
+// The policies.
+const (
+	// SupersedeRestart ends the run, and begins the next run with the new revision.
+	SupersedeRestart SupersedePolicy = "Restart"
+	// SupersedeQueue has another change of a clone wait in the spec until the run has ended.
+	SupersedeQueue SupersedePolicy = "Queue"
+	// SupersedeReject has the API server refuse another pod template of either variation.
+	SupersedeReject SupersedePolicy = "Reject"
+)
+
 // RolloutVerb is what a person asks of a run.
 // +kubebuilder:validation:Enum=Start;Advance;Approve;Skip;Promote;Rollback;Retry
 type RolloutVerb string
@@ -214,6 +228,13 @@ type Rollout struct {
 	// +optional
 	// +default="Anyone"
 	Approval ApprovalPolicy `json:"approval,omitempty"`
+	// supersede says what becomes of a run when a variation gets another revision in the middle of it.
+	// Restart ends the run, and begins the next run with the new revision. Queue has another change of a
+	// clone wait until the run has ended. Reject has the API server refuse another pod template of either
+	// variation until the run has ended. If unset, the run is restarted.
+	// +optional
+	// +default="Restart"
+	Supersede SupersedePolicy `json:"supersede,omitempty"`
 	// requestedBy must be the authenticated user who sets variations, stable or promotion. The
 	// executor writes workloads only with the right of that user.
 	// +optional

@@ -192,6 +192,15 @@ type RolloutRun struct {
 	// to is the canary.
 	// +required
 	To VariationRevision `json:"to,omitzero"`
+	// activeImages are what the containers of from run, as CONTAINER=IMAGE, while supersede is Reject. A
+	// change that returns to these images is not refused. The list is absent if it is too long.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=12
+	// +kubebuilder:validation:items:MinLength=3
+	// +kubebuilder:validation:items:MaxLength=384
+	ActiveImages []string `json:"activeImages,omitempty"`
 	// strategyName is the RolloutStrategy that the run goes by, if it was named.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -291,6 +300,9 @@ type RolloutClone struct {
 	// changed is the active variation with the change of the canary, once it was seen so.
 	// +optional
 	Changed *VariationRevision `json:"changed,omitempty"`
+	// queuedTime is since when the spec asks for another change, which the next run takes up.
+	// +optional
+	QueuedTime *metav1.Time `json:"queuedTime,omitempty"`
 	// returnTime is when all requests were given back to the active variation.
 	// +optional
 	ReturnTime *metav1.Time `json:"returnTime,omitempty"`

@@ -76,6 +76,7 @@ type Variation struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !self.variations.exists(v, has(v.clone)) || self.rollout.promotion != 'KeepVariation'",message="a clone ends with its run, so its change has to reach the stable variation: use UpdateBaseline or AwaitBaseline",fieldPath=".rollout.promotion"
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || self.variations.exists(v, has(v.clone)) || self.rollout.promotion == 'KeepVariation'",message="UpdateBaseline and AwaitBaseline are for a clone: use KeepVariation",fieldPath=".rollout.promotion"
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !self.variations.exists(v, has(v.clone)) || has(self.rollout.requestedBy)",message="the executor makes a clone with the right of a user: set requestedBy to the user who writes the release",fieldPath=".rollout.requestedBy"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || self.rollout.supersede != 'Queue' || self.variations.exists(v, has(v.clone))",message="only the change of a clone can wait: a workload has its new revision at once. Use Restart or Reject",fieldPath=".rollout.supersede"
 type ABReleaseSpec struct {
 	// serviceName is the Service whose requests are divided, in the namespace of the release.
 	// +required

@@ -55,6 +55,9 @@ const (
 	// LabelReleaseWorkFence carries the uid of the ReleaseWork that was refused after its intent.
 	// The write of the label moves the resourceVersion that the intent is bound to.
 	LabelReleaseWorkFence = "plumbline.dev/release-work-fence"
+	// AnnotationCloneChange has, on a clone, the clone of the variation that the executor made it from, as
+	// JSON without minReplicas. A run that is not superseded goes on with it.
+	AnnotationCloneChange = "plumbline.dev/clone-change"
 	// LabelClone carries the uid of the release on a clone and on its pods. It is the selector
 	// of the clone.
 	LabelClone = "plumbline.dev/clone"

@@ -3121,6 +3121,10 @@ func (in *RolloutClone) DeepCopyInto(out *RolloutClone) {
 		*out = new(VariationRevision)
 		**out = **in
 	}
+	if in.QueuedTime != nil {
+		in, out := &in.QueuedTime, &out.QueuedTime
+		*out = (*in).DeepCopy()
+	}
 	if in.ReturnTime != nil {
 		in, out := &in.ReturnTime, &out.ReturnTime
 		*out = (*in).DeepCopy()
@@ -3306,6 +3310,11 @@ func (in *RolloutRun) DeepCopyInto(out *RolloutRun) {
 	*out = *in
 	out.From = in.From
 	out.To = in.To
+	if in.ActiveImages != nil {
+		in, out := &in.ActiveImages, &out.ActiveImages
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Queries != nil {
 		in, out := &in.Queries, &out.Queries
 		*out = make([]RolloutQuery, len(*in))
