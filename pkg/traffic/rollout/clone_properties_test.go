@@ -63,6 +63,9 @@ func (c *cloneWorld) edit(t *rapid.T) {
 func (c *cloneWorld) work(t *rapid.T, works []rollout.Work) {
 	for _, w := range works {
 		id := workID{w.Run, w.Number}
+		if w.Phase == rollout.WorkFailed { // the leader has dropped it, and the executor refuses what an ended run asked for
+			continue
+		}
 		phase := rollout.WorkSucceeded
 		if isDone := c.helps || c.kind && rapid.IntRange(0, 2).Draw(t, "does") > 0; !isDone {
 			phase = rapid.SampledFrom([]rollout.WorkPhase{
