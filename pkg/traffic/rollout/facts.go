@@ -65,6 +65,9 @@ type Arm struct {
 	Ready, Targets, Updated int
 	// Replicas are how many the workload asks for; 0 if that is not known.
 	Replicas int
+	// Restarted are the pods of a group with a container that has restarted since the weight of the stage
+	// under way was decided.
+	Restarted int
 }
 
 // Standing is what has become of the split that is in force.
@@ -115,6 +118,8 @@ type Facts struct {
 	// Clone is nil unless the executor makes a variation from the other one. The Revision of its Arm is the
 	// one that it is to have, and no pod of another revision is ready or Updated.
 	Clone *Clone
+	// Groups is nil unless runs divide the replicas of two groups.
+	Groups *Groups
 	// Works are the answers of the executor.
 	Works []WorkAnswer
 	// Deletion is nil unless the release is being deleted.

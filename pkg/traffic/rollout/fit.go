@@ -20,7 +20,7 @@ var fits = []struct{ text, lines, stages, proxies int }{
 }
 
 // Fit shortens the text for people until the status has at most [MaxStatus] bytes of JSON: messages, the
-// oldest lines of the history, the health of the oldest stages, and the names of proxies. Each fact that a
+// oldest lines of the history, the health of the oldest stages, the groups, and the names of proxies. Each fact that a
 // decision reads stays as it is. An error says that the rest is larger; the status is then as short as
 // Fit can make it.
 func Fit(status *v1alpha1.ABReleaseStatus) error {
@@ -35,6 +35,9 @@ func Fit(status *v1alpha1.ABReleaseStatus) error {
 		}
 		if in := status.Rollout; in != nil {
 			in.History = in.History[max(0, len(in.History)-to.lines):]
+			if to.stages == 0 {
+				in.Groups = nil
+			}
 			if a := in.Analysis; a != nil {
 				a.Stages = a.Stages[max(0, len(a.Stages)-to.stages):]
 			}

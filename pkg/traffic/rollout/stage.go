@@ -23,7 +23,7 @@ func (m *machine) start() bool {
 }
 
 func (m *machine) deployNow() bool {
-	if m.isPaused() || m.isHeld(m.judgeGates(gates.BeforeStart, 0)) {
+	if m.isPaused() || m.isHeld(m.judgeGates(gates.BeforeStart, 0)) || !m.hasReplicas() {
 		return false
 	}
 	run := m.next.Run
@@ -44,14 +44,14 @@ func (m *machine) deploy() bool {
 	run := m.next.Run
 	canary, is := m.arm(run.Canary)
 	first := run.Stages[0].Weight
-	if first == 0 && len(run.Stages) > 1 { // it is looked at in full size before it gets requests
+	if first == 0 && len(run.Stages) > 1 && run.Division == nil { // it is looked at in full size before it gets requests
 		first = run.Stages[1].Weight
 	}
 	wants := run.required(first)
 	switch {
-	case !m.isSettled():
-		return m.waitProxies(m.split())
-	case !m.hasHold() && (m.isPaused() || !m.isHeldUp()), run.isCloned() && (m.isPaused() || !m.isSized(first)):
+	case !m.isInForce(m.split()):
+		return false
+	case !m.hasHold() && (m.isPaused() || !m.isHeldUp()), run.isScaled() && (m.isPaused() || !m.isSized(first)):
 		return false
 	case !is || canary.Updated < canary.Targets || canary.Ready < wants:
 		return m.waitPods(canary, wants)
@@ -121,8 +121,8 @@ func (m *machine) measure() bool {
 		return m.fail(i, EndGateFailed, during.Message)
 	case m.Ordered:
 		return m.fail(i, EndFailed, "a leader found a failure, and ordered the prepared rollback while the API server was away")
-	case !m.isSettled():
-		return m.waitProxies(fmt.Sprintf("proxies to have %s%% at %s", percent(stage.Weight), run.Canary))
+	case !m.isInForce(fmt.Sprintf("proxies to have %s%% at %s", percent(stage.Weight), run.Canary)):
+		return false
 	case m.Standing.Contradiction != "":
 		return m.waitTold(WaitTraffic, m.deadlines().Acknowledgment, "%s", m.Standing.Contradiction)
 	case stage.StartTime.IsZero():
@@ -163,7 +163,7 @@ func (m *machine) pass(i int, health Health) bool {
 	stage := &m.next.Run.Stages[i]
 	isLast := i == len(m.next.Run.Stages)-1
 	if isLast && stage.Duration == 0 {
-		return m.passed(i, "its weight is acknowledged")
+		return m.passed(i, m.inForceText())
 	}
 	m.stopClock(stage, health.ClockStopped)
 	over := stage.StartTime.Add(stage.Stopped + stage.Duration)
@@ -273,8 +273,8 @@ func (m *machine) advance(from, to int) bool {
 
 // rest says what a release without a run waits for: the end of the last one, or another revision.
 func (m *machine) rest() bool {
-	if !m.isSettled() {
-		return m.waitProxies("all requests to go to " + m.next.Active)
+	if !m.isInForce("all requests to go to " + m.next.Active) {
+		return false
 	}
 	canary, is := m.arm(m.canary())
 	isShrunk, isBack := m.shrink(), m.putBack()
@@ -286,6 +286,15 @@ func (m *machine) rest() bool {
 		m.hold(WaitRevision, "%s was rejected: ask to try it again, or deploy another revision", canary.Revision.name())
 	}
 	return false
+}
+
+// isInForce tells whether what the state asks for is carried out, by proxies or by the replicas of groups; it
+// waits otherwise.
+func (m *machine) isInForce(what string) bool {
+	if m.next.Run.Division != nil {
+		return m.isDivided()
+	}
+	return m.isSettled() || m.waitProxies(what)
 }
 
 // isSettled tells whether proxies have the weight that the state asks for.

@@ -68,11 +68,6 @@ type RolloutGroup struct {
 	// variation by name.
 	// +required
 	Variation VariationName `json:"variation,omitempty"`
-	// name of the Deployment.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name,omitempty"`
 	// wanted are the replicas that the stage gives the group; absent while no run is on.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
