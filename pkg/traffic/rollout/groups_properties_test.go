@@ -80,20 +80,25 @@ func (w *groupsWorld) draw() rollout.Facts {
 	if f.Plan != nil {
 		f.Plan.CohortCheck = 0
 	}
-	for group, n := range w.replicas {
+	for _, group := range f.Variations {
+		n := w.replicas[group]
 		if !w.helps && rapid.IntRange(0, 19).Draw(w.T, "unknown") == 0 {
 			continue
 		}
 		f.Arms[group] = rollout.Arm{Revision: rollout.Revision{Hash: group + w.revisions[group]}, Ready: w.ready[group], Targets: n, Updated: n, Replicas: n}
 	}
-	for id, a := range w.answers {
-		if w.state.Run != nil && id.run == w.state.Run.Number {
-			f.Works = append(f.Works, a)
-		}
-	}
 	run := int64(0)
 	if w.state.Run != nil {
 		run = w.state.Run.Number
+	}
+	for number := int64(1); run > 0; number++ {
+		a, is := w.answers[workID{run, number}]
+		if !is && number > 200 {
+			break
+		}
+		if is {
+			f.Works = append(f.Works, a)
+		}
 	}
 	f.Health = rollout.GroupHealthOf(w.state, f.Arms, w.now)
 	if w.helps {
@@ -120,8 +125,12 @@ func (w *groupsWorld) check(f rollout.Facts, d rollout.Decision) {
 	if open > 1 {
 		w.Errorf("%d works are under way: %+v", open, d.After.Works)
 	}
-	if before, after := w.state.Run, d.After.Run; after != nil && before != nil && after.Number > before.Number && before.Division.SettleTime.IsZero() {
-		w.Errorf("run %d begins, and the groups of run %d do not have their replicas back", after.Number, before.Number)
+	before, after := w.state.Run, d.After.Run
+	if isNext := before != nil && after != nil && after.Number > before.Number; isNext && len(w.state.Works) > 0 && before.State != rollout.Completed && !w.meddled {
+		total := before.Division.Total
+		if active, canary := f.Arms[before.Active], f.Arms[before.Canary]; active.Replicas < total || canary.Replicas > 0 {
+			w.Errorf("run %d begins, and the groups have %d and %d: run %d had %d", after.Number, active.Replicas, canary.Replicas, before.Number, total)
+		}
 	}
 	for _, work := range newWorks(w.state, d.After) {
 		w.checkWork(f, d, &work)
@@ -176,14 +185,17 @@ func (w *groupsWorld) end(t *rapid.T, completed, rolledBack *int) {
 		f := w.draw()
 		f.Plan = drawPlan(t)
 		f.Control = nil
+		ask := func(verb rollout.Verb) {
+			f.Control = &rollout.Control{Verb: verb, Run: w.state.Run.Number, RequestedBy: "ada", Attempt: int32(look)} //nolint:gosec // few
+		}
 		switch wait := w.state.Waiting; {
 		case wait == nil:
 		case wait.Reason == rollout.WaitRefusedWork:
-			f.Control = &rollout.Control{Verb: rollout.VerbRetry, Run: w.state.Run.Number, RequestedBy: "ada", Attempt: int32(look)} //nolint:gosec // few
-		case wait.Reason == rollout.WaitApproval:
-			f.Control = &rollout.Control{Verb: rollout.VerbApprove, Run: w.state.Run.Number, RequestedBy: "ada"}
+			ask(rollout.VerbRetry)
 		case look > 50:
-			f.Control = &rollout.Control{Verb: rollout.VerbRollback, Run: w.state.Run.Number, RequestedBy: "ada", Attempt: int32(look)} //nolint:gosec // few
+			ask(rollout.VerbRollback)
+		case wait.Reason == rollout.WaitApproval:
+			ask(rollout.VerbApprove)
 		}
 		w.state = rollout.Decide(f).After
 	}
