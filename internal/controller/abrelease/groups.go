@@ -150,14 +150,14 @@ func (r *Reconciler) holdGroups(ctx context.Context, s *subject) error {
 
 // letGoGroups takes the finalizer off a release whose groups have their replicas back.
 func (r *Reconciler) letGoGroups(ctx context.Context, s *subject) error {
-	if !controllerutil.ContainsFinalizer(s.release, v1alpha1.FinalizerReturnRequests) {
+	if r.Revisions == nil || !controllerutil.ContainsFinalizer(s.release, v1alpha1.FinalizerReturnRequests) {
 		return nil
 	}
-	owes := s.rollout != nil && s.rollout.After.OwesGroups()
-	if s.deleting() {
-		owes = s.rollout != nil && !s.rollout.Returned
-	}
-	if owes {
+	switch {
+	case s.rollout == nil: // another release has the groups
+	case !s.deleting() && s.rollout.After.OwesGroups():
+		return nil
+	case s.deleting() && !s.rollout.Returned: // the Deployments go with the namespace
 		namespace := &corev1.Namespace{}
 		if err := r.Client.Get(ctx, types.NamespacedName{Name: s.release.Namespace}, namespace); err != nil {
 			return fmt.Errorf("reading namespace %s: %w", s.release.Namespace, err)
