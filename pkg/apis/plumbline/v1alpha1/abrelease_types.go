@@ -48,6 +48,7 @@ type Variation struct {
 	// group is the Deployment that is the variation with the model TargetGroup. A run divides
 	// the replicas of both groups by the percentages of its stages.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a group is immutable, since a run owes it replicas: make another release"
 	Group *VariationGroup `json:"group,omitempty"`
 	// reserved is the largest percentage that this variation can reach without moving
 	// visitors of other variations. Set it on each variation except the stable one, or on
@@ -85,6 +86,7 @@ type Variation struct {
 // +kubebuilder:validation:XValidation:rule="(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') != has(self.serviceName)",message="the model Router divides the requests of a Service, and TargetGroup has none: give serviceName except with TargetGroup",fieldPath=".serviceName"
 // +kubebuilder:validation:XValidation:rule="(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') == (has(oldSelf.rollout) && has(oldSelf.rollout.model) && oldSelf.rollout.model == 'TargetGroup')",message="the model is immutable: make another release",fieldPath=".rollout"
 // +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') || (self.trafficSplit.type == 'Percentage' && !has(self.trafficSplit.overrideHeader))",message="no proxy divides anything between groups: use type Percentage without overrideHeader",fieldPath=".trafficSplit"
+// +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') || self.variations.all(v, oldSelf.variations.exists(w, w.name == v.name))",message="the groups are immutable, since a run owes them replicas: make another release",fieldPath=".variations"
 // +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') || has(self.rollout.requestedBy)",message="the executor scales groups with the right of a user: set requestedBy to the user who writes the release",fieldPath=".rollout.requestedBy"
 // +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') || !has(self.rollout.fallback) || self.rollout.fallback == 'Wait'",message="an autoscaler cannot scale a group: leave fallback out",fieldPath=".rollout.fallback"
 // +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.group) || self.variations.filter(w, has(w.group) && w.group.name == v.group.name).size() == 1)",message="two variations have the same group",fieldPath=".variations"
