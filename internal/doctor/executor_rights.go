@@ -68,14 +68,14 @@ func (s *Snapshot) executorTargetGrants() []grant {
 		if !slices.Contains(neverTargets, t.group) && t != (target{"", "serviceaccounts"}) {
 			out = append(out, grant{group: t.group, resources: []string{t.resource}, verbs: targetVerbs})
 		}
-		if t == autoscalers && s.carriesWorks() {
-			out = append(out, grant{group: t.group, resources: []string{t.resource}, verbs: []string{"list"}})
-		}
+	}
+	if s.carriesWorks() && len(out) > 0 {
+		out = append(out, grant{group: autoscalers.group, resources: []string{autoscalers.resource}, verbs: []string{"list"}})
 	}
 	return out
 }
 
-// autoscalers are found by the executor where it holds the minimum of one for a rollout.
+// autoscalers are found by the executor where it holds the minimum of one for a rollout, or scales the groups of one.
 var autoscalers = target{"autoscaling", "horizontalpodautoscalers"}
 
 // releaseWorksFlag has the executor carry ReleaseWorks out.
