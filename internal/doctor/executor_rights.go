@@ -70,13 +70,14 @@ func (s *Snapshot) executorTargetGrants() []grant {
 		}
 	}
 	if s.carriesWorks() && len(out) > 0 {
-		out = append(out, grant{group: autoscalers.group, resources: []string{autoscalers.resource}, verbs: []string{"list"}})
+		out = append(out, autoscalersFound)
 	}
 	return out
 }
 
-// autoscalers are found by the executor where it holds the minimum of one for a rollout, or scales the groups of one.
-var autoscalers = target{"autoscaling", "horizontalpodautoscalers"}
+// autoscalersFound has the executor find the autoscaler whose minimum a rollout holds, and those that scale the
+// groups of one.
+var autoscalersFound = grant{group: "autoscaling", resources: []string{"horizontalpodautoscalers"}, verbs: []string{"list"}}
 
 // releaseWorksFlag has the executor carry ReleaseWorks out.
 const releaseWorksFlag = "--release-works=true"
