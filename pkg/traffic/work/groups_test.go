@@ -89,7 +89,9 @@ func TestNext_ScalesGroups(t *testing.T) {
 			setReplicas(t, w.clone, replicasOf(w.clone), canary)
 		}
 	}
-	denied := func(_ tb, w *world) { w.facts.Requester = work.Permission{Right: work.RightMissing, Denied: "alice may not"} }
+	denied := func(_ tb, w *world) {
+		w.facts.Requester = work.Permission{Right: work.RightMissing, Denied: "alice may not"}
+	}
 	appliedBy := func(annotation string, fields string) change {
 		return func(_ tb, w *world) {
 			w.facts.Groups = &work.Groups{Tools: map[v1alpha1.VariationName]string{"stable": "Argo CD"}}
