@@ -86,9 +86,12 @@ type Standing struct {
 
 // Health is a verdict of the judge, and where it belongs. The zero value says that there is no data.
 type Health struct {
-	Run     int64
-	Stage   int
-	Verdict judge.Verdict
+	Run   int64
+	Stage int
+	// ShiftTime is that of the stage that was judged: a stage that is tried again is not judged by what was seen
+	// before.
+	ShiftTime time.Time
+	Verdict   judge.Verdict
 	// ClockStopped says that too little is heard for the time to count.
 	ClockStopped bool
 	Message      string

@@ -124,44 +124,56 @@ func (m *machine) isShifted(weight traffic.Weight) bool {
 	return m.resize(run.Active, active)
 }
 
-// isGivenBack tells whether the active group has all replicas after a run, and the canary none. Each group is
-// scaled once: another writer who scales it afterwards has the last word.
+// isGivenBack tells whether the active group has all replicas after a run, and the canary none.
 func (m *machine) isGivenBack() bool {
-	run := m.next.Run
-	d := run.Division
-	active, isActive := m.Arms[run.Active]
-	canary, isCanary := m.Arms[run.Canary]
-	last := m.next.lastWork()
-	isAsked := func(variation string, replicas int) bool {
-		return last != nil && last.Variation == variation && last.Replicas == replicas
-	}
+	d, last := m.next.Run.Division, m.next.lastWork()
 	switch {
 	case !d.SettleTime.IsZero():
 		return true
-	case last != nil && !last.Phase.settled():
+	case d.Total == 0 || last == nil: // the run has written nothing
+	case !last.Phase.settled():
 		m.waitWork(last)
 		return false
-	case d.Total == 0 || last == nil: // the run has written nothing
-	case !isActive || !isCanary:
-		m.waitTold(WaitCapacity, m.deadlines().Deployment, "the Deployments of both groups to be read")
+	case !m.giveGroupsBack(last):
 		return false
-	case canary.Replicas == 0 && active.Replicas >= d.Total, isAsked(run.Canary, 0) && last.Phase == WorkSucceeded:
-	case isAsked(run.Active, d.Total) && last.Phase != WorkSucceeded, isAsked(run.Canary, 0):
-		m.hold(WaitRefusedWork, "work %d, %s to %d, is %s: %s; scale Deployment %s to %d and then Deployment %s to 0 by hand, or ask for Retry",
-			last.Number, last.Verb, last.Replicas, last.Phase, last.Message, m.group(run.Active), d.Total, m.group(run.Canary))
-		return false
-	case active.Replicas < d.Total && isAsked(run.Active, d.Total):
-		m.waitTold(WaitGroupScaled, m.deadlines().Deployment, "another writer has scaled Deployment %s to %d, and all work needs %d: scale it up, or ask for Retry", m.group(run.Active), active.Replicas, d.Total)
-		return false
-	case active.Replicas < d.Total:
-		return m.resize(run.Active, d.Total)
-	case !m.isReady(run.Active, d.Total):
-		return false
-	default:
-		return m.resize(run.Canary, 0)
 	}
 	d.SettleTime = m.Now
 	return true
+}
+
+// giveGroupsBack asks for what the end of a run gives the groups, and tells whether that is done. Each group is
+// scaled once: another writer who scales it afterwards has the last word.
+func (m *machine) giveGroupsBack(last *Work) bool {
+	run, total := m.next.Run, m.next.Run.Division.Total
+	active, isActive := m.Arms[run.Active]
+	canary, isCanary := m.Arms[run.Canary]
+	isForActive, isForCanary := last.gives(run.Active, total), last.gives(run.Canary, 0)
+	switch {
+	case !isActive || !isCanary:
+		m.waitTold(WaitCapacity, m.deadlines().Deployment, "the Deployments of both groups to be read")
+		return false
+	case canary.Replicas == 0 && active.Replicas >= total:
+		return true
+	case (isForActive || isForCanary) && last.Phase != WorkSucceeded:
+		m.hold(WaitRefusedWork, "work %d, %s to %d, is %s: %s; scale Deployment %s to %d and then Deployment %s to 0 by hand, or ask for Retry",
+			last.Number, last.Verb, last.Replicas, last.Phase, last.Message, m.group(run.Active), total, m.group(run.Canary))
+		return false
+	case isForCanary:
+		return true
+	case active.Replicas < total && isForActive:
+		m.waitTold(WaitGroupScaled, m.deadlines().Deployment, "another writer has scaled Deployment %s to %d, and all work needs %d: scale it up, or ask for Retry", m.group(run.Active), active.Replicas, total)
+		return false
+	case active.Replicas < total:
+		return m.resize(run.Active, total)
+	case !m.isReady(run.Active, total):
+		return false
+	}
+	return m.resize(run.Canary, 0)
+}
+
+// gives tells whether a work gives a group so many replicas.
+func (w *Work) gives(variation string, replicas int) bool {
+	return w.Verb == ScaleClone && w.Variation == variation && w.Replicas == replicas
 }
 
 // owesGroups tells whether the groups do not have yet what the end of the last run gives them.
@@ -243,10 +255,12 @@ func GroupHealthOf(s State, arms map[string]Arm, now time.Time) Health {
 	}
 	stage, wants := &s.Run.Stages[n-1], s.Run.required(s.Run.Stages[n-1].Weight)
 	canary, is := arms[s.Run.Canary]
-	h := Health{Run: s.Run.Number, Stage: n}
+	h := Health{Run: s.Run.Number, Stage: n, ShiftTime: stage.ShiftTime}
 	switch short := now.Sub(stage.ShortSince); {
-	case !is || canary.Revision.Hash == "":
+	case !is:
 		h.Verdict, h.Message = judge.NoData, "the Deployment of the canary could not be read"
+	case canary.Revision.Hash == "":
+		h.Verdict, h.Message = judge.Fail, "the Deployment of the canary does not exist"
 	case canary.Restarted > 0:
 		h.Verdict, h.Message = judge.Fail, fmt.Sprintf("%d of the canary's pods have restarted since the stage began", canary.Restarted)
 	case !stage.ShortSince.IsZero() && short >= judge.UnreadyLimit:

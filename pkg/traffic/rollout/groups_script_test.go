@@ -14,6 +14,9 @@ import (
 func (s *story) armOf(t *testing.T, text string) rollout.Arm {
 	t.Helper()
 	var a rollout.Arm
+	if text == "gone" {
+		return a
+	}
 	parts := strings.Split(text, "/")
 	a.Revision = rollout.Revision{Hash: "pl1:sha256:" + parts[0], Image: "shop:" + parts[0]}
 	numbers := []any{&a.Ready, &a.Targets, &a.Updated}

@@ -62,7 +62,7 @@ type story struct {
 // (to=VARIATION ready=N wants=N), installation, query (NAME VALUE, or the reason of no data), webhook
 // (NAME RESULT, and a message), groups, clone (PROMOTION min=N change=HASH changed), work (NUMBER PHASE run=N distrusted
 // held=NAME/FORMER/MINIMUM, and a message), and at. With groups an arm is NAME=REVISION/READY/REPLICAS/UPDATED/RESTARTED,
-// and a work that succeeded scales it. Rewrite the scripts with UPDATE_GOLDEN=1.
+// or gone, and a work that succeeded scales it. Rewrite the scripts with UPDATE_GOLDEN=1.
 func TestStories(t *testing.T) {
 	if golden.Updates() {
 		if err := flag.Set("rewrite", "true"); err != nil {
@@ -286,7 +286,10 @@ func (s *story) facts() rollout.Facts {
 		f.Problem = err.Error()
 	}
 	if f.Before.Run != nil && s.groups == nil {
-		f.Health.Run, f.Health.Stage = f.Before.Run.Number, f.Before.Current()
+		f.Health.Run, f.Health.Stage, f.Health.ShiftTime = f.Before.Run.Number, f.Before.Current(), time.Time{}
+		if n := f.Before.Current(); n > 0 {
+			f.Health.ShiftTime = f.Before.Run.Stages[n-1].ShiftTime
+		}
 	}
 	return f
 }

@@ -43,10 +43,7 @@ func (r *Run) strategy() string {
 func (m *machine) deploy() bool {
 	run := m.next.Run
 	canary, is := m.arm(run.Canary)
-	first := run.Stages[0].Weight
-	if first == 0 && len(run.Stages) > 1 && run.Division == nil { // it is looked at in full size before it gets requests
-		first = run.Stages[1].Weight
-	}
+	first := run.firstWeight()
 	wants := run.required(first)
 	switch {
 	case !m.isInForce(m.split()):
@@ -70,6 +67,15 @@ func (m *machine) deploy() bool {
 	run.State = Running
 	m.shift(0)
 	return true
+}
+
+// firstWeight is what the canary needs pods for before the first stage. Before a stage without requests it is
+// looked at in full size; a group without replicas has no pods to look at.
+func (r *Run) firstWeight() traffic.Weight {
+	if first := r.Stages[0].Weight; first > 0 || len(r.Stages) == 1 || r.Division != nil {
+		return first
+	}
+	return r.Stages[1].Weight
 }
 
 // waitPods waits for the pods of the canary, and ends the run at the deadline.
@@ -152,7 +158,7 @@ func (m *machine) goOn(i int) bool {
 
 // health of a stage; without data if what is known belongs to another stage.
 func (m *machine) health(i int) Health {
-	if m.Health.Run != m.next.Run.Number || m.Health.Stage != i+1 {
+	if m.Health.Run != m.next.Run.Number || m.Health.Stage != i+1 || m.Health.ShiftTime.Before(m.next.Run.Stages[i].ShiftTime) && !m.Health.ShiftTime.IsZero() {
 		return Health{}
 	}
 	return m.Health
@@ -178,7 +184,7 @@ func (m *machine) pass(i int, health Health) bool {
 	case m.Now.Before(over):
 		m.waitUntil(WaitMinimumTime, over, "stage %d to be measured for %s", i+1, stage.Duration)
 		return false
-	case stage.Weight == 0: // no requests, so readiness alone is judged
+	case stage.Weight == 0 && m.next.Run.Division == nil: // no requests, so readiness alone is judged
 		return m.passed(i, "the canary is ready")
 	case health.Verdict == judge.Pass:
 		return m.passed(i, health.Message)
