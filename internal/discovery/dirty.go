@@ -138,7 +138,10 @@ func (s *sources) labeled(ctx context.Context, names ir.Names, options ...client
 
 // servicesOf a release are those that it divides, or is to divide.
 func servicesOf(r *v1alpha1.ABRelease) ir.Names {
-	names := ir.Names{{Namespace: r.Namespace, Name: r.Spec.ServiceName}: true}
+	names := ir.Names{}
+	if r.Spec.ServiceName != "" { // a release of groups has none
+		names[types.NamespacedName{Namespace: r.Namespace, Name: r.Spec.ServiceName}] = true
+	}
 	if split, is := release.SplitOf(r); is {
 		names[types.NamespacedName{Namespace: r.Namespace, Name: split.Service}] = true
 	}

@@ -32,7 +32,7 @@ func slimPod(object any) (any, error) {
 	}
 	slim.Spec.ServiceAccountName, slim.Spec.NodeName = pod.Spec.ServiceAccountName, pod.Spec.NodeName
 	slim.Spec.Containers, slim.Spec.InitContainers = shared.of(ports(pod.Spec.Containers)), shared.of(ports(pod.Spec.InitContainers))
-	slim.Status.Phase, slim.Status.PodIPs = pod.Status.Phase, pod.Status.PodIPs
+	slim.Status.Phase, slim.Status.PodIPs, slim.Status.ContainerStatuses = pod.Status.Phase, pod.Status.PodIPs, lastEnd(pod)
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			slim.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status}}

@@ -68,15 +68,16 @@ func (s *Snapshot) executorTargetGrants() []grant {
 		if !slices.Contains(neverTargets, t.group) && t != (target{"", "serviceaccounts"}) {
 			out = append(out, grant{group: t.group, resources: []string{t.resource}, verbs: targetVerbs})
 		}
-		if t == autoscalers && s.carriesWorks() {
-			out = append(out, grant{group: t.group, resources: []string{t.resource}, verbs: []string{"list"}})
-		}
+	}
+	if s.carriesWorks() && len(out) > 0 {
+		out = append(out, autoscalersFound)
 	}
 	return out
 }
 
-// autoscalers are found by the executor where it holds the minimum of one for a rollout.
-var autoscalers = target{"autoscaling", "horizontalpodautoscalers"}
+// autoscalersFound has the executor find the autoscaler whose minimum a rollout holds, and those that scale the
+// groups of one.
+var autoscalersFound = grant{group: "autoscaling", resources: []string{"horizontalpodautoscalers"}, verbs: []string{"list"}}
 
 // releaseWorksFlag has the executor carry ReleaseWorks out.
 const releaseWorksFlag = "--release-works=true"

@@ -64,6 +64,7 @@ func TestExecutorRights_OfReleaseWorksAreThoseOfTheChart(t *testing.T) {
 	for _, g := range executorDelivery {
 		known = append(known, fmt.Sprintf("%s: %s %s, everywhere", ExecutorName, strings.Join(g.verbs, ","), chartWords(g.group, g.resources[0])))
 	}
+	known = append(known, fmt.Sprintf("role %s: list %s, where bound", executorTargets, chartWords(autoscalersFound.group, autoscalersFound.resources[0])))
 	slices.Sort(known)
 	if diff := cmp.Diff(strings.TrimSpace(string(content)), strings.Join(known, "\n")); diff != "" {
 		t.Errorf("(-chart +known):\n%s", diff)
@@ -85,6 +86,7 @@ func TestExecutorRights_OfReleaseWorksAreThoseOfTheChart(t *testing.T) {
 			}
 			if tc.bound {
 				r := &s.Roles.Value
+				r.ClusterRoles[executorTargets] = append(r.ClusterRoles[executorTargets], rulesOf([]grant{autoscalersFound})...)
 				r.ClusterRoles["plumbline-executor-delivery"] = rulesOf(executorDelivery)
 				r.ClusterBindings = append(r.ClusterBindings, RoleBinding{Role: rbacv1.RoleRef{Kind: "ClusterRole", Name: "plumbline-executor-delivery"}, Subjects: []rbacv1.Subject{account(own, ExecutorName)}})
 			}

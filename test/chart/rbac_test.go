@@ -61,8 +61,9 @@ func TestWhoMayDoWhatWhenTheExecutorCarriesOutReleaseWorks(t *testing.T) {
 	}
 }
 
-// To hold the minimum of an autoscaler the executor finds it, where autoscalers are among its targets.
-func TestTheExecutorFindsAutoscalersOnlyWhereRolloutsMayHoldThem(t *testing.T) {
+// The executor finds the autoscaler whose minimum a rollout holds, and those that scale the groups of a rollout. To
+// write one, autoscalers have to be among its targets.
+func TestTheExecutorFindsAutoscalersOnlyWhereRolloutsNeedThem(t *testing.T) {
 	const right = "role plumbline-executor-targets: list horizontalpodautoscalers.autoscaling, where bound"
 	guarded := []string{"--set", "mesh.enabled=true", "--set", "executor.enabled=true", "--set-json", `guard.resources=[{"group":"apps","version":"v1","resource":"deployments"},{"group":"autoscaling","version":"v2","resource":"horizontalpodautoscalers"}]`}
 	for name, tc := range map[string]struct {
@@ -71,7 +72,8 @@ func TestTheExecutorFindsAutoscalersOnlyWhereRolloutsMayHoldThem(t *testing.T) {
 	}{
 		"with rollouts and guarded autoscalers":    {append(slices.Clone(guarded), "--set", "delivery.enabled=true"), true},
 		"without rollouts":                         {guarded, false},
-		"with rollouts and no guarded autoscalers": {[]string{"--set", "mesh.enabled=true", "--set", "executor.enabled=true", "--set", "delivery.enabled=true"}, false},
+		"with rollouts and no guarded autoscalers": {[]string{"--set", "mesh.enabled=true", "--set", "executor.enabled=true", "--set", "delivery.enabled=true"}, true},
+		"with rollouts and no targets":             {[]string{"--set", "mesh.enabled=true", "--set", "executor.enabled=true", "--set", "delivery.enabled=true", "--set-json", `guard.resources=[{"group":"rbac.authorization.k8s.io","version":"v1","resource":"roles"}]`}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := rights(t, template(t, tc.values...))

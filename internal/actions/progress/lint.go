@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/clone"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
@@ -67,7 +68,9 @@ func LintRelease(r *v1alpha1.ABRelease, f *ManifestFacts) (findings []Finding, u
 	if f.Refusal != "" {
 		l.find("", f.Refusal, "correct the manifest")
 	}
-	l.service()
+	if !r.Spec.HasGroups() {
+		l.service()
+	}
 	for i := range r.Spec.Variations {
 		l.variation(i)
 	}
@@ -128,11 +131,15 @@ func (l *linter) variation(i int) {
 	if v.Clone != nil {
 		l.clone(i)
 	}
-	if v.Workload == nil {
+	workload := v.Workload
+	field := fmt.Sprintf("spec.variations[%d].workload", i)
+	if v.Group != nil {
+		workload, field = clone.WorkloadOf(l.release, v.Name), fmt.Sprintf("spec.variations[%d].group", i)
+	}
+	if workload == nil {
 		return
 	}
-	field := fmt.Sprintf("spec.variations[%d].workload", i)
-	name := fmt.Sprintf("%s %s", v.Workload.Kind, v.Workload.Name)
+	name := fmt.Sprintf("%s %s", workload.Kind, workload.Name)
 	w := l.facts.Workloads[v.Name]
 	switch {
 	case w.Unread != "":

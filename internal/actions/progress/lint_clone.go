@@ -23,7 +23,7 @@ type Binding struct {
 // NeedsExecutor says whether a release needs writes of the executor.
 func NeedsExecutor(r *v1alpha1.ABRelease) bool {
 	for i := range r.Spec.Variations {
-		if r.Spec.Variations[i].Clone != nil {
+		if v := &r.Spec.Variations[i]; v.Clone != nil || v.Group != nil {
 			return true
 		}
 	}

@@ -24,6 +24,8 @@ type Screen struct {
 	Run        *Run        `json:"run,omitempty"`
 	Stages     []Stage     `json:"stages,omitempty"`
 	Variations []Variation `json:"variations,omitempty"`
+	// Groups are there in the place of Variations if runs divide replicas.
+	Groups []Group `json:"groups,omitempty"`
 	// Proxies says which proxies have what is in force; nil when the status does not say it.
 	Proxies *Proxies `json:"proxies,omitempty"`
 	// Judge is the verdict about the stage under way, or the last one about a run that has ended; nil without a
@@ -113,6 +115,9 @@ func ScreenOf(r *v1alpha1.ABRelease, now time.Time) Screen {
 		Namespace: r.Namespace, Name: r.Name, Service: r.Spec.ServiceName, HasRollout: r.Spec.Rollout != nil,
 		Variations: variationsOf(r), Proxies: proxiesOf(&r.Status),
 	}
+	if s.Groups = groupsOf(r); s.Groups != nil {
+		s.Variations = nil
+	}
 	in := r.Status.Rollout
 	if in == nil || !s.HasRollout {
 		return s
@@ -189,7 +194,7 @@ func nextOf(r *v1alpha1.ABRelease) string {
 	if i < 0 || i >= len(in.Run.Stages) || hasEnded(in.Run.State) {
 		return ""
 	}
-	next := fmt.Sprintf("all requests to %s for good", in.Run.To.Variation)
+	next := fmt.Sprintf("all %s to %s for good", divided(in.Run), in.Run.To.Variation)
 	isLast := i+1 == len(in.Run.Stages)
 	if !isLast {
 		next = percentOf(in.Run.Stages[i+1].TrafficPercentage) + " %"

@@ -90,15 +90,27 @@ func Explain(q *Question) Explanation {
 	}
 	e.Gates = append(e.Gates, g.start())
 	e.Gates = append(e.Gates, g.workloads()...)
-	e.Gates = append(e.Gates, g.pods(), g.proxies(), g.observed())
+	if in.Run.Division != nil {
+		e.Gates = append(e.Gates, g.group())
+	} else {
+		e.Gates = append(e.Gates, g.pods(), g.proxies(), g.observed())
+	}
 	if i := int(in.Stage) - 1; in.Run.State == "Running" && i >= 0 && i < len(in.Run.Stages) {
 		g.stage = &in.Run.Stages[i]
-		e.Gates = append(e.Gates, g.counts(), g.minimumTime(), g.verdict())
-		e.Gates = append(append(e.Gates, g.compared()...), g.approval(), g.autoAdvance())
+		e.Gates = append(e.Gates, g.measures()...)
+		e.Gates = append(e.Gates, g.approval(), g.autoAdvance())
 	}
 	e.Gates = append(e.Gates, g.asked()...)
 	e.Gates = append(e.Gates, g.pause())
 	return e
+}
+
+// measures are the gates of what a stage measures.
+func (g *gates) measures() []Gate {
+	if g.run.Division != nil {
+		return []Gate{g.minimumTime(), g.groupVerdict()}
+	}
+	return append([]Gate{g.counts(), g.minimumTime(), g.verdict()}, g.compared()...)
 }
 
 func endOf(in *v1alpha1.RolloutStatus) *End {

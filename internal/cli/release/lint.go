@@ -24,6 +24,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/clone"
 )
 
 type lintOptions struct{ filename, requestsPerMinute, errorRate string }
@@ -143,6 +144,8 @@ func describeRun(d *invocation.Description, r *v1alpha1.ABRelease, facts *progre
 	}
 	switch f := progress.ForecastOf(spec, load); {
 	case r.Spec.Rollout == nil || spec == nil:
+	case r.Spec.HasGroups():
+		d.Line(1, "no forecast: readiness and restarts decide about groups, and each stage takes its duration")
 	case f != nil:
 		describeForecast(d, f)
 	case load == nil:
@@ -247,15 +250,13 @@ func readFacts(ctx context.Context, c *invocation.Cluster, r *v1alpha1.ABRelease
 	if f.Refusal, err = dryRun(ctx, c, r, &f.Current); err != nil {
 		return nil, err
 	}
-	service := &corev1.Service{}
-	f.ServiceExists, f.ServiceUnread = exists(c.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Spec.ServiceName}, service))
-	f.ServiceSelector = service.Spec.Selector
-	if f.ServiceExists {
-		f.Service = service
+	if !r.Spec.HasGroups() {
+		readService(ctx, c, r, f)
 	}
 	for i := range r.Spec.Variations {
-		if v := &r.Spec.Variations[i]; v.Workload != nil {
-			f.Workloads[v.Name] = readWorkload(ctx, c, r.Namespace, v.Workload)
+		v := &r.Spec.Variations[i]
+		if w := clone.WorkloadOf(r, v.Name); w != nil && v.Clone == nil {
+			f.Workloads[v.Name] = readWorkload(ctx, c, r.Namespace, w)
 		}
 	}
 	if progress.NeedsExecutor(r) {
@@ -270,6 +271,16 @@ func readFacts(ctx context.Context, c *invocation.Cluster, r *v1alpha1.ABRelease
 		}
 	}
 	return f, nil
+}
+
+// readService reads the Service whose requests the release divides.
+func readService(ctx context.Context, c *invocation.Cluster, r *v1alpha1.ABRelease, f *progress.ManifestFacts) {
+	service := &corev1.Service{}
+	f.ServiceExists, f.ServiceUnread = exists(c.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: r.Spec.ServiceName}, service))
+	f.ServiceSelector = service.Spec.Selector
+	if f.ServiceExists {
+		f.Service = service
+	}
 }
 
 // readBinding finds a binding that lets the executor write in a namespace.

@@ -26,7 +26,7 @@ const unknown = "–"
 func drawScreen(s *progress.Screen) []string {
 	lines := drawHeader(s)
 	lines = append(lines, drawStages(s.Stages)...)
-	lines = append(lines, drawVariations(s)...)
+	lines = append(append(lines, drawVariations(s)...), drawGroups(s.Groups)...)
 	if s.Proxies != nil {
 		lines = append(lines, drawProxies(s.Proxies)...)
 	}
@@ -48,6 +48,9 @@ func drawScreen(s *progress.Screen) []string {
 
 func drawHeader(s *progress.Screen) []string {
 	parts := []string{s.Name, "Service " + s.Namespace + "/" + s.Service}
+	if s.Groups != nil {
+		parts[1] = "groups of " + s.Namespace
+	}
 	switch run := s.Run; {
 	case !s.HasRollout:
 		parts = append(parts, "no rollout: the percentages of the spec are what proxies are told")

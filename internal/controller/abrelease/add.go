@@ -70,6 +70,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 	if setup.Rollouts {
 		r.Revisions, r.Installation, r.Orders = &revisions.Reader{Live: mgr.GetAPIReader()}, setup.Installation, setup.Orders
 		r.Clones = &revisions.CloneReader{Live: mgr.GetAPIReader()}
+		r.Groups = &revisions.GroupReader{Live: mgr.GetAPIReader(), Pods: setup.Window}
 	}
 	sweeper := &Sweeper{
 		Ledger: ledger, Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Services: setup.Window, Reporters: setup.Reporters,

@@ -25,6 +25,38 @@ func TestARunWithACloneGoesOnWhereverItsLeaderDies(t *testing.T) {
 	diesAtEachWrite(t, 12, 3, cloneCrashesAt)
 }
 
+// TestARunOfGroupsGoesOnWhereverItsLeaderDies ends the process at each write of a good run of groups and of a bad
+// one.
+func TestARunOfGroupsGoesOnWhereverItsLeaderDies(t *testing.T) {
+	diesAtEachWrite(t, 12, 3, groupsCrashAt)
+}
+
+// groupsCrashAt tells one run, and whether the process ended in it.
+func groupsCrashAt(t *testing.T, failed uint64, c *crash) bool {
+	t.Helper()
+	w, e := dividing(t)
+	c.install(t, w)
+	e.live(t, 12)
+	state, did := v1alpha1.RunState("Completed"), goodGroups
+	if failed > 0 {
+		e.restarted, state, did = 1, "RolledBack", badGroups
+	}
+	r := e.live(t, 80)
+	if run := r.Status.Rollout.Run; run == nil || run.State != state || run.Number != 1 || run.Division.SettlementTime == nil {
+		t.Errorf("the run is %+v, which waits for %+v", run, r.Status.Rollout.Waiting)
+	}
+	if got := strings.Join(e.did, ", "); got != did {
+		t.Errorf("the executor did %q", got)
+	}
+	times := map[string]int{}
+	for _, line := range r.Status.Rollout.History {
+		if times[line.Event+" "+line.Message]++; times[line.Event+" "+line.Message] > 1 {
+			t.Errorf("the history has %q twice", line.Message)
+		}
+	}
+	return c.crashed
+}
+
 // cloneCrashesAt tells one run, and whether the process ended in it.
 func cloneCrashesAt(t *testing.T, failed uint64, c *crash) bool {
 	t.Helper()

@@ -87,6 +87,8 @@ type Reconciler struct {
 	Revisions Revisions
 	// Clones is nil where Revisions is.
 	Clones Clones
+	// Groups is nil where Revisions is.
+	Groups Groups
 	// Gates asks; nil where the installation has none.
 	Gates Gates
 	// Installation says which gates there are.
@@ -110,8 +112,11 @@ type subject struct {
 	router  traffic.Router
 	now     time.Time
 	times   Times
-	// rival divides the Service already; nil if nobody does.
-	rival *v1alpha1.ABRelease
+	// rival divides the Service already, or contested, which is a group; nil if nobody does.
+	rival     *v1alpha1.ABRelease
+	contested string
+	// arms are the groups of a release whose runs divide replicas.
+	arms map[string]rollout.Arm
 	// invalid says why the spec cannot be in force.
 	invalid error
 	facts   release.Facts
@@ -157,7 +162,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.Metrics.forget(request.NamespacedName)
 		return reconcile.Result{}, errors.Join(s.router.Remove(ctx), r.Sequences.Settle(ctx, request.NamespacedName))
 	}
-	for _, step := range []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.adopt, r.roll, r.order, r.askGates, r.raise, r.hold, r.write, r.askExecutor, r.letGo} {
+	steps := []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.adopt, r.roll, r.order, r.askGates, r.raise, r.hold, r.write, r.askExecutor, r.letGo}
+	if s.release.Spec.HasGroups() {
+		steps = r.groupSteps()
+	}
+	for _, step := range steps {
 		if err := step(ctx, s); err != nil {
 			return later(err)
 		}
@@ -293,6 +302,8 @@ func (r *Reconciler) keep(ctx context.Context, s *subject, service types.Namespa
 func (s *subject) again() time.Duration {
 	var wait time.Duration
 	switch {
+	case s.release.Spec.HasGroups():
+		return s.groupsAgain()
 	case s.decision.After == nil && (s.serviceless() || errors.As(s.invalid, new(*release.FullError))):
 		return undecidedAgain
 	case s.decision.After == nil:

@@ -215,7 +215,9 @@ func (r *Reconciler) writeRollout(s *subject, was, status *v1alpha1.ABReleaseSta
 	switch {
 	case s.rollout != nil:
 		s.rollout.After.Write(status)
-		r.writeAnalysis(s, was, status)
+		if r.writeAnalysis(s, was, status); s.release.Spec.HasGroups() {
+			s.writeGroups(status)
+		}
 	case s.release.Spec.Rollout == nil:
 		status.ActiveVariation, status.Rollout = "", nil
 	}

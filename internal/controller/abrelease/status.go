@@ -113,6 +113,10 @@ func uncounted(status *v1alpha1.ABReleaseStatus) {
 
 func (s *subject) writeConditions(status *v1alpha1.ABReleaseStatus) {
 	set := condition.Set{Conditions: &status.Conditions, Generation: s.release.Generation, Now: s.now}
+	if s.release.Spec.HasGroups() {
+		s.writeGroupConditions(set, status)
+		return
+	}
 	s.writeReady(set)
 	s.writeProgressing(set)
 	if s.decision.After == nil {

@@ -13,6 +13,8 @@ import (
 type Times struct {
 	// Acknowledged is how soon a release is looked at again that all proxies have acknowledged.
 	Acknowledged time.Duration
+	// Groups is how soon a release with groups is looked at again in a run, and IdleGroups otherwise.
+	Groups, IdleGroups time.Duration
 	// Ledger is how long this process believes its copy of the ConfigMap.
 	Ledger time.Duration
 	// Counts is how often counts alone are stored.
@@ -28,6 +30,7 @@ type Times struct {
 // withDefaults has each time that is not set as in production.
 func (t Times) withDefaults() Times {
 	return Times{
+		Groups: cmp.Or(t.Groups, 2*time.Second), IdleGroups: cmp.Or(t.IdleGroups, 15*time.Second),
 		Acknowledged: cmp.Or(t.Acknowledged, 10*time.Second), Ledger: cmp.Or(t.Ledger, 5*time.Second),
 		Counts: cmp.Or(t.Counts, 30*time.Second), Settles: cmp.Or(t.Settles, release.Settles),
 		Sweep: cmp.Or(t.Sweep, time.Minute), KeptFor: cmp.Or(t.KeptFor, release.KeptFor),

@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheTimesOfProduction(t *testing.T) {
-	want := Times{Acknowledged: 10 * time.Second, Ledger: 5 * time.Second, Counts: 30 * time.Second, Settles: 30 * time.Second, Sweep: time.Minute, KeptFor: 45 * time.Minute}
+	want := Times{Acknowledged: 10 * time.Second, Groups: 2 * time.Second, IdleGroups: 15 * time.Second, Ledger: 5 * time.Second, Counts: 30 * time.Second, Settles: 30 * time.Second, Sweep: time.Minute, KeptFor: 45 * time.Minute}
 	if diff := cmp.Diff(want, Times{}.withDefaults()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

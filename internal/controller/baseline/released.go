@@ -37,7 +37,7 @@ func (r *Reconciler) readReleased(ctx context.Context, s *subject, state *specgu
 		return nil, err
 	}
 	var from *unstructured.Unstructured
-	if last.Spec.Verb != v1alpha1.WorkUpdateBaseline {
+	if work.HasStart(last, mark.Release) {
 		if from, err = r.readStart(ctx, s, mark.Release, last); err != nil {
 			return nil, err
 		}
@@ -141,8 +141,8 @@ func released(s *subject, mark *work.Mark, of *v1alpha1.ReleaseWork, from *unstr
 	return &specguard.Released{
 		Requester: specguard.Identity{User: in.RequestedBy, Groups: in.RequestedByGroups},
 		Release:   v1alpha1.AuthorizedRelease{Name: release.Name, Run: of.Spec.Run, WorkName: of.Name},
-		Creates:   of.Spec.Verb != v1alpha1.WorkUpdateBaseline,
-		Pending:   from == nil && of.Spec.Verb != v1alpha1.WorkUpdateBaseline && mark.IsOn(),
+		Creates:   work.HasStart(of, release),
+		Pending:   from == nil && work.HasStart(of, release) && mark.IsOn(),
 		Bodies: func(authorized []byte) (bodies [][]byte) {
 			var own *unstructured.Unstructured
 			if authorized != nil {

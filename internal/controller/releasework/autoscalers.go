@@ -31,20 +31,33 @@ func (r *Reconciler) fillAutoscalers(ctx context.Context, f *work.Facts) error {
 	if workload == nil {
 		return nil
 	}
-	all := &unstructured.UnstructuredList{}
-	all.SetGroupVersionKind(schema.GroupVersionKind{Group: autoscaler.Group, Version: autoscaler.Version, Kind: autoscaler.Kind + "List"})
-	if err := r.Live.List(ctx, all, client.InNamespace(f.Work.Namespace)); err != nil {
-		return fmt.Errorf("listing HorizontalPodAutoscalers of namespace %s: %w", f.Work.Namespace, err)
+	all, err := r.listAutoscalers(ctx, f.Work.Namespace)
+	if err != nil {
+		return err
 	}
-	for i := range all.Items {
-		if work.Scales(&all.Items[i], workload) {
-			f.Autoscalers = append(f.Autoscalers, &all.Items[i])
+	for _, a := range all {
+		if work.Scales(a, workload) {
+			f.Autoscalers = append(f.Autoscalers, a)
 		}
 	}
 	if len(f.Autoscalers) == 1 {
 		f.Tool = toolOf(f.Autoscalers[0])
 	}
 	return nil
+}
+
+// listAutoscalers reads those of a namespace.
+func (r *Reconciler) listAutoscalers(ctx context.Context, namespace string) ([]*unstructured.Unstructured, error) {
+	all := &unstructured.UnstructuredList{}
+	all.SetGroupVersionKind(schema.GroupVersionKind{Group: autoscaler.Group, Version: autoscaler.Version, Kind: autoscaler.Kind + "List"})
+	if err := r.Live.List(ctx, all, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing HorizontalPodAutoscalers of namespace %s: %w", namespace, err)
+	}
+	items := make([]*unstructured.Unstructured, 0, len(all.Items))
+	for i := range all.Items {
+		items = append(items, &all.Items[i])
+	}
+	return items, nil
 }
 
 // fillHeld reads the autoscaler whose minimum the works before hold.

@@ -60,8 +60,11 @@ func (r *Reconciler) fill(ctx context.Context, f *work.Facts) (err error) {
 		return err
 	}
 	fillTargets := r.fillTargets
-	if work.Holds(&f.Work.Spec) {
+	switch {
+	case work.Holds(&f.Work.Spec):
 		fillTargets = r.fillAutoscalers
+	case work.ScalesGroup(f.Work, f.Release):
+		fillTargets = r.fillGroups
 	}
 	if err := fillTargets(ctx, f); err != nil {
 		return err
@@ -196,7 +199,7 @@ func (r *Reconciler) environmentOf(ctx context.Context, namespace string) (strin
 }
 
 // fillWorks names a work of the same release that comes before this one and has not ended, and finds what the
-// works before hold. It returns the works of the namespace.
+// works before hold, or have read of groups. It returns the works of the namespace.
 func (r *Reconciler) fillWorks(ctx context.Context, f *work.Facts) ([]v1alpha1.ReleaseWork, error) {
 	w := f.Work
 	var works v1alpha1.ReleaseWorkList
@@ -210,5 +213,8 @@ func (r *Reconciler) fillWorks(ctx context.Context, f *work.Facts) ([]v1alpha1.R
 		f.Earlier = works.Items[at].Name
 	}
 	f.Holding = work.HoldingOf(w, works.Items)
+	if work.ScalesGroup(w, f.Release) {
+		f.Groups = &work.Groups{Replicas: work.GroupReplicasOf(w, works.Items)}
+	}
 	return works.Items, nil
 }

@@ -23,14 +23,21 @@ import (
 // begin: the clone, and the baseline if the run is to update it.
 func (r *Reconciler) fillGuards(ctx context.Context, f *work.Facts) error {
 	rollout := f.Release.Spec.Rollout
-	if work.ScalesToZero(&f.Work.Spec) || rollout == nil || rollout.RequestedBy == "" {
-		return nil // a Scale to 0 asks no guard, and the release is refused
+	if work.GivesBack(f.Work, f.Release) || rollout == nil || rollout.RequestedBy == "" {
+		return nil // what gives back asks no guard, and the release is refused
 	}
 	view, err := r.Guards.Read(ctx, r.Live)
 	if err != nil {
 		return fmt.Errorf("reading the guards of namespace %s: %w", f.Work.Namespace, err)
 	}
 	written := map[string]map[string]string{}
+	if f.Groups != nil {
+		for _, group := range f.Groups.Deployments {
+			if group != nil {
+				written[group.GetName()] = group.GetLabels()
+			}
+		}
+	}
 	if labels := cloneLabels(f); labels != nil {
 		written[v1alpha1.CloneName(f.Release.Name, f.Work.Spec.Variation)] = labels
 	}

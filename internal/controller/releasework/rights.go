@@ -22,10 +22,14 @@ var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Reso
 var (
 	executorVerbs   = []string{"get", "create", "update"}
 	autoscalerVerbs = []string{"get", "list", "update"}
+	groupVerbs      = []string{"get", "update"}
 )
 
 // accessOf returns the access that a work needs, and the verbs that the executor needs.
 func accessOf(f *work.Facts) (exec.Access, []string) {
+	if work.ScalesGroup(f.Work, f.Release) {
+		return exec.Access{Resource: deployments, Namespace: f.Work.Namespace, Name: work.TargetName(f.Work, f.Release), Write: "update"}, groupVerbs
+	}
 	if !work.Holds(&f.Work.Spec) {
 		return exec.Access{Resource: deployments, Namespace: f.Work.Namespace, Name: work.TargetName(f.Work, f.Release), Write: "update"}, executorVerbs
 	}
@@ -39,6 +43,15 @@ func accessOf(f *work.Facts) (exec.Access, []string) {
 // executorMay asks whether the executor may read and write what the work is about.
 func (r *Reconciler) executorMay(ctx context.Context, f *work.Facts) (work.Permission, error) {
 	access, verbs := accessOf(f)
+	allowed, err := r.mayAll(ctx, access, verbs)
+	if err != nil || allowed.Right != work.RightGiven || !work.ScalesGroup(f.Work, f.Release) || work.GivesBack(f.Work, f.Release) {
+		return allowed, err
+	}
+	return r.mayAll(ctx, exec.Access{Resource: autoscalers, Namespace: f.Work.Namespace}, []string{"list"})
+}
+
+// mayAll asks whether the executor has all verbs of an access.
+func (r *Reconciler) mayAll(ctx context.Context, access exec.Access, verbs []string) (work.Permission, error) {
 	for _, verb := range verbs {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: access.Attributes(verb)}}
 		if err := r.Live.Create(ctx, review); err != nil {
@@ -54,7 +67,7 @@ func (r *Reconciler) executorMay(ctx context.Context, f *work.Facts) (work.Permi
 // deniedText names a verb that the executor lacks, and what gives it.
 func deniedText(access exec.Access, verb string) string {
 	text := access.ExecutorMayNot(verb)
-	if access.Resource == autoscalers {
+	if access.Resource == autoscalers && verb != "list" {
 		text += "; the ClusterRole has the right if guard.resources of the chart's values lists horizontalpodautoscalers of autoscaling"
 	}
 	return text
@@ -67,7 +80,7 @@ func (r *Reconciler) requesterMay(ctx context.Context, f *work.Facts) (work.Perm
 		return work.Permission{}, nil // the release is refused for that
 	}
 	access, _ := accessOf(f)
-	if isClone := f.Work.Spec.Verb == v1alpha1.WorkCreateClone || f.Work.Spec.Verb == v1alpha1.WorkScale; isClone && f.Clone == nil {
+	if isClone := f.Work.Spec.Verb == v1alpha1.WorkCreateClone || f.Work.Spec.Verb == v1alpha1.WorkScale; isClone && f.Clone == nil && f.Groups == nil {
 		access.Write = "create"
 	}
 	who := planner.Principal{User: rollout.RequestedBy, Groups: rollout.RequestedByGroups}

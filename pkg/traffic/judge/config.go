@@ -28,14 +28,15 @@ const (
 	// Shown is the error probability of the bounds for people: these are 95 % bounds. The bounds
 	// that decide have that of [Config.AlphaOf].
 	Shown = 0.05
+	// UnreadyLimit is how long a canary may have too few ready pods.
+	UnreadyLimit = 15 * time.Second
 	// MaxRestarts bounds the restarts that [Config.AlphaOf] tells apart.
 	MaxRestarts = 20
 )
 
 const (
-	unreadyLimit = 15 * time.Second
-	soonAfter    = time.Minute
-	blindPart    = 5 // the clock stands when more than one in five proxies is missing
+	soonAfter = time.Minute
+	blindPart = 5 // the clock stands when more than one in five proxies is missing
 )
 
 // Config of a judgment. It does not change during a measurement.

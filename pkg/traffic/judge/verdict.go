@@ -118,7 +118,7 @@ func (j *judgment) decide() (Verdict, Reason) {
 
 func (j *judgment) unready() bool {
 	since := j.facts.UnreadySince
-	return !since.IsZero() && j.facts.Now.Sub(since) >= unreadyLimit
+	return !since.IsZero() && j.facts.Now.Sub(since) >= UnreadyLimit
 }
 
 // standsWithoutOne says that a rule holds when any one of the loudest proxies is left out, if only

@@ -129,7 +129,7 @@ func HealthOf(s State, of *judge.Assessment) Health {
 	if s.Current() == 0 || of == nil {
 		return Health{}
 	}
-	return Health{Run: s.Run.Number, Stage: s.Current(), Verdict: of.Verdict, ClockStopped: of.Reason == judge.Blind, Message: Describe(of)}
+	return Health{Run: s.Run.Number, Stage: s.Current(), ShiftTime: s.Run.Stages[s.Current()-1].ShiftTime, Verdict: of.Verdict, ClockStopped: of.Reason == judge.Blind, Message: Describe(of)}
 }
 
 // Describe says in one line what an assessment rests on.

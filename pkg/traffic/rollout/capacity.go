@@ -9,6 +9,10 @@ import (
 // required is how many ready endpoints a variation needs for a weight: the part of what the active one
 // had at its most, rounded up.
 func (r *Run) required(weight traffic.Weight) int {
+	if r.Division != nil {
+		_, canary := r.Division.sizes(weight)
+		return canary
+	}
 	return max(1, (int(weight)*r.Capacity+int(traffic.Total)-1)/int(traffic.Total))
 }
 
@@ -57,7 +61,11 @@ func (m *machine) hasCapacity(weight traffic.Weight) bool {
 		return false
 	}
 	active, is := m.arm(run.Active)
-	if !is || active.Ready*100 < run.Capacity*(100-fallbackTolerance) {
+	switch {
+	case run.Division != nil && (!is || active.Ready < run.Division.Active):
+		m.waitTold(WaitFallback, m.deadlines().Deployment, "%s: %d of %d are ready, so the group does not shrink", run.Active, active.Ready, run.Division.Active)
+		return false
+	case run.Division == nil && (!is || active.Ready*100 < run.Capacity*(100-fallbackTolerance)):
 		m.waitTold(WaitFallback, m.deadlines().Deployment, "%s: %d of %d are ready, too few to take all requests back", run.Active, active.Ready, run.Capacity)
 		return false
 	}

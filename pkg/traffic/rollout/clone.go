@@ -53,6 +53,9 @@ func (m *machine) headroom() int {
 	return m.Plan.HeadroomPercent
 }
 
+// isScaled tells whether the executor gives the canary its size.
+func (r *Run) isScaled() bool { return r.isCloned() || r.Division != nil }
+
 // isCloned tells whether the canary of the run is a clone.
 func (r *Run) isCloned() bool { return r.Promotion.returns() }
 
@@ -79,6 +82,8 @@ func (s *State) sized() int {
 // clone never shrinks in a run. A canary that is no clone has the size that its owner gives it.
 func (m *machine) isSized(weight traffic.Weight) bool {
 	switch {
+	case m.next.Run.Division != nil:
+		return m.isGrown(weight)
 	case !m.next.Run.isCloned():
 		return true
 	case !m.isIdle():

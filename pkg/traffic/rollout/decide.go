@@ -119,7 +119,7 @@ func (m *machine) learnLabels() {
 		if !is || !known.Is(arm.Revision) {
 			return
 		}
-		if m.Clone != nil { // the executor compares hashes, which an upgrade of Kubernetes changes
+		if m.Clone != nil || m.Groups != nil { // the executor compares hashes, which an upgrade of Kubernetes changes
 			known.Hash = arm.Revision.Hash
 		}
 		if arm.Revision.Label != "" && (known.Label == "" || m.Clone != nil) {
@@ -222,6 +222,8 @@ func (m *machine) begin() {
 		return
 	case m.Clone != nil && m.Clone.Changed: // there is nothing to go to
 		return
+	case m.next.owesGroups(): // the next run divides what this one has given back
+		return
 	}
 	m.create(canary.Revision, active)
 	m.learnImages()
@@ -250,6 +252,9 @@ func (m *machine) create(to Revision, active Arm) {
 	if m.Clone != nil {
 		run.Promotion, run.Change = m.Plan.Promotion, m.Clone.Hash
 	}
+	if m.Groups != nil {
+		run.Division = &Division{}
+	}
 	run.Capacity = run.capacityOf(active)
 	run.Strategy.Stages, run.Strategy.Queries = slices.Clone(run.Strategy.Stages), slices.Clone(run.Strategy.Queries)
 	run.Check = checkOf(m.Plan)
@@ -276,12 +281,15 @@ func (m *machine) end(state RunState, reason EndReason, message string) {
 		m.tell(RunPromoted, false, "run %d: %s has the revision of %s: %s", run.Number, run.Active, run.Canary, message)
 		return
 	case state == Completed:
+		if run.Division != nil {
+			run.Division.SettleTime = m.Now
+		}
 		m.next.Seen[run.Active] = run.From
 		m.next.Active = run.Canary
 		m.tell(RunPromoted, false, "run %d: %s is the active variation: %s", run.Number, run.Canary, message)
 		return
 	}
-	m.tell(RunRolledBack, reason != EndRequested && reason != EndActivePromoted, "run %d: all requests go to %s: %s", run.Number, run.Active, message)
+	m.tell(RunRolledBack, reason != EndRequested && reason != EndActivePromoted, "run %d: all %s go to %s: %s", run.Number, run.divides(), run.Active, message)
 }
 
 // reject remembers the revision of the run as bad.

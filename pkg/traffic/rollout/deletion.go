@@ -46,6 +46,10 @@ func (m *machine) giveBack() bool {
 	if m.next.IsOn() {
 		m.end(RolledBack, EndDeleted, "the release is deleted")
 	}
+	if m.next.owesGroups() {
+		isBack := m.isGivenBack()
+		return isBack || m.wait != nil && m.wait.Reason == WaitRefusedWork // a person scales the groups then
+	}
 	to := m.Deletion.To
 	switch {
 	case m.next.Run == nil:

@@ -68,6 +68,9 @@ type Arm struct {
 	Ready, Targets, Updated int
 	// Replicas are how many the workload asks for; 0 if that is not known.
 	Replicas int
+	// Restarted are the pods of a group with a container that has restarted since the weight of the stage
+	// under way was decided.
+	Restarted int
 }
 
 // Standing is what has become of the split that is in force.
@@ -86,9 +89,12 @@ type Standing struct {
 
 // Health is a verdict of the judge, and where it belongs. The zero value says that there is no data.
 type Health struct {
-	Run     int64
-	Stage   int
-	Verdict judge.Verdict
+	Run   int64
+	Stage int
+	// ShiftTime is that of the stage that was judged: a stage that is tried again is not judged by what was seen
+	// before.
+	ShiftTime time.Time
+	Verdict   judge.Verdict
 	// ClockStopped says that too little is heard for the time to count.
 	ClockStopped bool
 	Message      string
@@ -123,6 +129,8 @@ type Facts struct {
 	// Kept is the change that the clone there is was made from; nil if it is not known. Clone and its Arm are
 	// those of the spec.
 	Kept *Kept
+	// Groups is nil unless runs divide the replicas of two groups.
+	Groups *Groups
 	// Works are the answers of the executor.
 	Works []WorkAnswer
 	// Deletion is nil unless the release is being deleted.

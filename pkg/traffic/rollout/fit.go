@@ -20,9 +20,9 @@ var fits = []struct{ text, lines, stages, proxies int }{
 }
 
 // Fit shortens the text for people until the status has at most [MaxStatus] bytes of JSON: messages, the
-// oldest lines of the history, the health of the oldest stages, the names of proxies, and last the images of
-// the active variation. Each fact that a decision reads stays as it is. An error says that the rest is larger;
-// the status is then as short as Fit can make it.
+// oldest lines of the history, the health of the oldest stages, the groups, the names of proxies, and last the
+// images of the active variation. Each fact that a decision reads stays as it is. An error says that the rest is
+// larger; the status is then as short as Fit can make it.
 func Fit(status *v1alpha1.ABReleaseStatus) error {
 	n, err := sizeOf(status)
 	for _, to := range fits {
@@ -37,6 +37,9 @@ func Fit(status *v1alpha1.ABReleaseStatus) error {
 			in.History = in.History[max(0, len(in.History)-to.lines):]
 			if in.Run != nil && to.lines < 8 { // the API server then refuses a change back as any other
 				in.Run.ActiveImages = nil
+			}
+			if to.stages == 0 {
+				in.Groups = nil
 			}
 			if a := in.Analysis; a != nil {
 				a.Stages = a.Stages[max(0, len(a.Stages)-to.stages):]

@@ -34,5 +34,5 @@ func hasWorkload(r *v1alpha1.ABRelease, kind, name string) bool {
 // isUnderWay reads the status alone, so a spec that no longer has a rollout ends no run.
 func isUnderWay(r *v1alpha1.ABRelease) bool {
 	state := StateOf(&r.Status)
-	return state.Run != nil && (state.IsOn() || state.HasOpenWork())
+	return state.Run != nil && (state.IsOn() || state.HasOpenWork() || state.OwesGroups())
 }

@@ -37,11 +37,30 @@ func PlanOf(r *v1alpha1.ABRelease, named *v1alpha1.RolloutStrategySpec, has Inst
 	if err := has.permit(r, len(strategy.Queries) > 0); err != nil {
 		return nil, err
 	}
-	return &Plan{
+	plan := &Plan{
 		StrategyName: in.StrategyName, Strategy: strategy, Start: StartMode(in.Start), OnUndecided: UndecidedPolicy(in.OnUndecided), Promotion: Promotion(cmp.Or(in.Promotion, v1alpha1.PromotionKeepVariation)),
 		Fallback: Fallback(cmp.Or(in.Fallback, v1alpha1.FallbackWait)), Supersede: Supersede(cmp.Or(in.Supersede, v1alpha1.SupersedeRestart)),
 		HeadroomPercent: has.headroomPercent(), Deadlines: deadlinesOf(r), CohortCheck: cohortCheckOf(r),
-	}, nil
+	}
+	if err := plan.settleGroups(r); err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+// settleGroups takes away what needs requests or an autoscaler: the API server refuses both beside groups, unless
+// the release is older than that.
+func (p *Plan) settleGroups(r *v1alpha1.ABRelease) error {
+	if !r.Spec.HasGroups() {
+		return nil
+	}
+	p.Fallback, p.CohortCheck = FallbackWait, 0
+	for i := range r.Spec.Variations {
+		if v := &r.Spec.Variations[i]; v.Group == nil {
+			return fmt.Errorf("spec.variations: with the model TargetGroup %s needs a group: name its Deployment", v.Name)
+		}
+	}
+	return nil
 }
 
 func (has Installation) headroomPercent() int {

@@ -12,10 +12,10 @@ func (m *machine) promote() bool {
 	run := m.next.Run
 	m.learnBaseline() // the run may have come here in this decision
 	switch {
-	case !m.isSettled() && run.ReturnTime.IsZero():
-		return m.waitProxies("all requests to go to " + run.Canary)
-	case !m.isSettled():
-		return m.waitProxies("all requests to return to " + run.Active)
+	case run.ReturnTime.IsZero() && !m.isInForce("all requests to go to "+run.Canary):
+		return false
+	case !m.isInForce("all requests to return to " + run.Active):
+		return false
 	case !run.isCloned():
 		m.end(Completed, EndPromoted, "all stages passed")
 		return true

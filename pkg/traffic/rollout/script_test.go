@@ -53,6 +53,8 @@ type story struct {
 	kept      *rollout.Kept
 	promotion v1alpha1.PromotionPolicy
 	works     []rollout.WorkAnswer
+	// groups is nil unless the variations are groups.
+	groups *rollout.Groups
 	// says has the answer of each gate to all questions.
 	says map[gates.Key]gates.Answer
 }
@@ -61,9 +63,11 @@ type story struct {
 // the counts of a cohort check, or too few without a ratio. The other commands are spec (YAML of spec.rollout), strategy NAME (YAML), arms
 // (NAME=REVISION/READY/TARGETS/UPDATED, changed if the baseline has the change of the clone, and altered if the clone has another template), verdict, proxies, do (a verb, by=USER), pause, delete
 // (to=VARIATION ready=N wants=N), installation, query (NAME VALUE, or the reason of no data), webhook
-// (NAME RESULT, and a message), clone (PROMOTION min=N change=HASH changed), work (NUMBER PHASE run=N distrusted
+// (NAME RESULT, and a message), groups, clone (PROMOTION min=N change=HASH changed), work (NUMBER PHASE run=N distrusted
 // held=NAME/FORMER/MINIMUM, and a message), edit (change=HASH of a clone that keeps the one before; arms then has
-// kept=REVISION/READY/TARGETS/UPDATED, and none when the clone is made anew), and at. Rewrite the scripts with UPDATE_GOLDEN=1.
+// kept=REVISION/READY/TARGETS/UPDATED, and none when the clone is made anew), and at. With groups an arm is
+// NAME=REVISION/READY/REPLICAS/UPDATED/RESTARTED, or gone, and a work that succeeded scales it. Rewrite the scripts with
+// UPDATE_GOLDEN=1.
 func TestStories(t *testing.T) {
 	if golden.Updates() {
 		if err := flag.Set("rewrite", "true"); err != nil {
@@ -106,22 +110,15 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 				s.clone.Altered = true
 				continue
 			}
-			var a rollout.Arm
 			if arg.Key == "none" { // the clone was made from the change of the spec
 				s.kept = nil
 				continue
 			}
-			parts := strings.Split(arg.Vals[0], "/")
-			a.Revision = rollout.Revision{Hash: "pl1:sha256:" + parts[0], Image: "shop:" + parts[0]}
-			a.Images = []string{rollout.ImageOf("proxy", "proxy:1"), rollout.ImageOf("app", a.Revision.Image)}
-			if _, err := fmt.Sscan(strings.Join(parts[1:], " "), &a.Ready, &a.Targets, &a.Updated); err != nil {
-				t.Fatalf("%s: %v", arg.Vals[0], err)
-			}
-			if arg.Key == "kept" {
+			if a := s.armOf(t, arg.Vals[0]); arg.Key == "kept" {
 				s.kept.Arm = a
-				continue
+			} else {
+				s.arms[arg.Key] = a
 			}
-			s.arms[arg.Key] = a
 		}
 	case "verdict":
 		s.verdict = rollout.Health{Message: strings.TrimSpace(d.Input)}
@@ -161,6 +158,8 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 		s.copy(t, d)
 	case "edit":
 		s.edit(t, d)
+	case "groups":
+		s.groups = &rollout.Groups{Deployments: map[string]string{"stable": "worker", "canary": "worker-next"}}
 	case "work":
 		s.answer(t, d)
 	case "at":
@@ -214,6 +213,7 @@ func (s *story) answer(t *testing.T, d *datadriven.TestData) {
 	s.recall(t, d, &a)
 	s.works = slices.DeleteFunc(s.works, func(b rollout.WorkAnswer) bool { return a.Run == b.Run && a.Number == b.Number })
 	s.works = append(s.works, a)
+	s.scale(&a)
 }
 
 // recall fills an answer with what the work says, and with the autoscaler that the executor holds. A work of an
@@ -308,15 +308,21 @@ func (s *story) facts() rollout.Facts {
 		Before: rollout.StateOf(&s.release.Status), Arms: s.arms, Health: s.verdict, Deletion: s.deletion, Now: s.now,
 		Cohort:   s.cohort,
 		Standing: rollout.Standing{Active: s.inForce(), Weight: s.weight, Checking: s.checking, Acknowledged: !s.lags, Contradiction: s.contradiction},
-		Clone:    s.clone, Kept: s.kept, Works: s.works,
+		Clone:    s.clone, Kept: s.kept, Works: s.works, Groups: s.groups,
+	}
+	if s.groups != nil {
+		f.Health = rollout.GroupHealthOf(f.Before, s.arms, s.now)
 	}
 	f.Webhooks, f.Answers = rollout.WebhooksOf(&s.release), s.ask(f.Before)
 	plan, err := rollout.PlanOf(&s.release, s.named[in.StrategyName], s.installation)
 	if f.Plan = plan; err != nil {
 		f.Problem = err.Error()
 	}
-	if f.Before.Run != nil {
-		f.Health.Run, f.Health.Stage = f.Before.Run.Number, f.Before.Current()
+	if f.Before.Run != nil && s.groups == nil {
+		f.Health.Run, f.Health.Stage, f.Health.ShiftTime = f.Before.Run.Number, f.Before.Current(), time.Time{}
+		if n := f.Before.Current(); n > 0 {
+			f.Health.ShiftTime = f.Before.Run.Stages[n-1].ShiftTime
+		}
 	}
 	return f
 }

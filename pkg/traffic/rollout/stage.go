@@ -23,7 +23,7 @@ func (m *machine) start() bool {
 }
 
 func (m *machine) deployNow() bool {
-	if m.isPaused() || m.isHeld(m.judgeGates(gates.BeforeStart, 0)) {
+	if m.isPaused() || m.isHeld(m.judgeGates(gates.BeforeStart, 0)) || !m.hasReplicas() {
 		return false
 	}
 	run := m.next.Run
@@ -43,15 +43,12 @@ func (r *Run) strategy() string {
 func (m *machine) deploy() bool {
 	run := m.next.Run
 	canary, is := m.arm(run.Canary)
-	first := run.Stages[0].Weight
-	if first == 0 && len(run.Stages) > 1 { // it is looked at in full size before it gets requests
-		first = run.Stages[1].Weight
-	}
+	first := run.firstWeight()
 	wants := run.required(first)
 	switch {
-	case !m.isSettled():
-		return m.waitProxies(m.split())
-	case !m.hasHold() && (m.isPaused() || !m.isHeldUp()), run.isCloned() && (m.isPaused() || !m.isSized(first)):
+	case !m.isInForce(m.split()):
+		return false
+	case !m.hasHold() && (m.isPaused() || !m.isHeldUp()), run.isScaled() && (m.isPaused() || !m.isSized(first)):
 		return false
 	case !is || canary.Updated < canary.Targets || canary.Ready < wants:
 		return m.waitPods(canary, wants)
@@ -70,6 +67,15 @@ func (m *machine) deploy() bool {
 	run.State = Running
 	m.shift(0)
 	return true
+}
+
+// firstWeight is what the canary needs pods for before the first stage. Before a stage without requests it is
+// looked at in full size; a group without replicas has no pods to look at.
+func (r *Run) firstWeight() traffic.Weight {
+	if first := r.Stages[0].Weight; first > 0 || len(r.Stages) == 1 || r.Division != nil {
+		return first
+	}
+	return r.Stages[1].Weight
 }
 
 // waitPods waits for the pods of the canary, and ends the run at the deadline.
@@ -121,8 +127,8 @@ func (m *machine) measure() bool {
 		return m.fail(i, EndGateFailed, during.Message)
 	case m.Ordered:
 		return m.fail(i, EndFailed, "a leader found a failure, and ordered the prepared rollback while the API server was away")
-	case !m.isSettled():
-		return m.waitProxies(fmt.Sprintf("proxies to have %s%% at %s", percent(stage.Weight), run.Canary))
+	case !m.isInForce(fmt.Sprintf("proxies to have %s%% at %s", percent(stage.Weight), run.Canary)):
+		return false
 	case m.Standing.Contradiction != "":
 		return m.waitTold(WaitTraffic, m.deadlines().Acknowledgment, "%s", m.Standing.Contradiction)
 	case stage.StartTime.IsZero():
@@ -152,7 +158,7 @@ func (m *machine) goOn(i int) bool {
 
 // health of a stage; without data if what is known belongs to another stage.
 func (m *machine) health(i int) Health {
-	if m.Health.Run != m.next.Run.Number || m.Health.Stage != i+1 {
+	if m.Health.Run != m.next.Run.Number || m.Health.Stage != i+1 || m.Health.ShiftTime.Before(m.next.Run.Stages[i].ShiftTime) && !m.Health.ShiftTime.IsZero() {
 		return Health{}
 	}
 	return m.Health
@@ -163,7 +169,7 @@ func (m *machine) pass(i int, health Health) bool {
 	stage := &m.next.Run.Stages[i]
 	isLast := i == len(m.next.Run.Stages)-1
 	if isLast && stage.Duration == 0 {
-		return m.passed(i, "its weight is acknowledged")
+		return m.passed(i, m.inForceText())
 	}
 	m.stopClock(stage, health.ClockStopped)
 	over := stage.StartTime.Add(stage.Stopped + stage.Duration)
@@ -178,7 +184,7 @@ func (m *machine) pass(i int, health Health) bool {
 	case m.Now.Before(over):
 		m.waitUntil(WaitMinimumTime, over, "stage %d to be measured for %s", i+1, stage.Duration)
 		return false
-	case stage.Weight == 0: // no requests, so readiness alone is judged
+	case stage.Weight == 0 && m.next.Run.Division == nil: // no requests, so readiness alone is judged
 		return m.passed(i, "the canary is ready")
 	case health.Verdict == judge.Pass:
 		return m.passed(i, health.Message)
@@ -276,8 +282,8 @@ func (m *machine) advance(from, to int) bool {
 
 // rest says what a release without a run waits for: the end of the last one, or another revision.
 func (m *machine) rest() bool {
-	if !m.isSettled() {
-		return m.waitProxies("all requests to go to " + m.next.Active)
+	if !m.isInForce("all requests to go to " + m.next.Active) {
+		return false
 	}
 	canary, is := m.arm(m.canary())
 	isShrunk, isBack := m.shrink(), m.putBack()
@@ -289,6 +295,15 @@ func (m *machine) rest() bool {
 		m.hold(WaitRevision, "%s was rejected: ask to try it again, or deploy another revision", canary.Revision.name())
 	}
 	return false
+}
+
+// isInForce tells whether what the state asks for is carried out, by proxies or by the replicas of groups; it
+// waits otherwise.
+func (m *machine) isInForce(what string) bool {
+	if m.next.Run.Division != nil {
+		return m.isDivided()
+	}
+	return m.isSettled() || m.waitProxies(what)
 }
 
 // isSettled tells whether proxies have the weight that the state asks for.

@@ -130,6 +130,8 @@ type Run struct {
 	// was decided that the requests return to it.
 	Baseline   Revision
 	ReturnTime time.Time
+	// Division is nil unless the run divides the replicas of groups.
+	Division *Division
 	// Capacity is the largest number of ready endpoints of the active variation since the run began.
 	Capacity           int
 	StartTime, EndTime time.Time
@@ -256,6 +258,10 @@ func (s State) clone() State {
 		if run.Check != nil {
 			check := *run.Check
 			run.Check = &check
+		}
+		if run.Division != nil {
+			division := *run.Division
+			run.Division = &division
 		}
 		s.Run = &run
 	}

@@ -11,8 +11,8 @@ import (
 // WaitReason says what a run waits for, in one word.
 type WaitReason string
 
-// The reasons. WaitStart, WaitApproval, WaitAdvance, WaitBaseline, WaitTrust and, in a run, WaitRefusedWork end the run
-// at their deadline, WaitDeployment rolls it back, WaitMinimumTime goes on, and WaitDecision does what
+// The reasons. WaitStart, WaitApproval, WaitAdvance, WaitBaseline, WaitTrust and, in a run, WaitRefusedWork and
+// WaitGroupScaled end the run at their deadline, WaitDeployment rolls it back, WaitMinimumTime goes on, and WaitDecision does what
 // onUndecided says. At the deadline of WaitCapacity, WaitFallback, WaitAcknowledgment, WaitTraffic, WaitData,
 // WaitGate, WaitWork and WaitBaselinePods people are told. The others have none.
 const (
@@ -42,6 +42,7 @@ const (
 	WaitTrust          WaitReason = "RequesterNotTrusted"
 	WaitBaseline       WaitReason = "BaselineUnchanged"
 	WaitBaselinePods   WaitReason = "BaselineRollout"
+	WaitGroupScaled    WaitReason = "GroupScaled"
 )
 
 // defaultDeadlines hold while the spec cannot be read.

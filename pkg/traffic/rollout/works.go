@@ -14,7 +14,7 @@ const (
 	// CreateClone makes the Deployment of the canary from that of the active variation, or has the one of
 	// an earlier run follow it.
 	CreateClone WorkVerb = "CreateClone"
-	// ScaleClone gives the Deployment of the canary another size.
+	// ScaleClone gives the Deployment of the canary another size, or that of either group.
 	ScaleClone WorkVerb = "Scale"
 	// ChangeBaseline puts the change of the canary into the pod template of the active variation.
 	ChangeBaseline WorkVerb = "UpdateBaseline"
@@ -59,8 +59,8 @@ type Work struct {
 	Variation string
 	// Replicas of the canary, or the minimum; 0 of ChangeBaseline.
 	Replicas int
-	// ExpectedHash is the pod template of the active variation that the work starts from. The executor asks
-	// nothing of it to scale to 0.
+	// ExpectedHash is the pod template of the active variation that the work starts from, or that of the
+	// group. The executor asks nothing of it to scale to 0, nor after a run.
 	ExpectedHash string
 	Phase        WorkPhase
 	// Message of the executor.
@@ -88,6 +88,9 @@ func (m *machine) ask(verb WorkVerb, replicas int) { m.askFor(verb, m.next.Run.C
 func (m *machine) askFor(verb WorkVerb, variation string, replicas int) {
 	run := m.next.Run
 	w := Work{Number: 1, Run: run.Number, Verb: verb, Variation: variation, Replicas: min(replicas, maxReplicas), ExpectedHash: run.From.Hash, Phase: WorkIsPending}
+	if run.Division != nil && variation == run.Canary {
+		w.ExpectedHash = run.To.Hash
+	}
 	if last := m.next.lastWork(); last != nil {
 		w.Number = last.Number + 1
 	}
@@ -134,6 +137,9 @@ func (m *machine) settleWorks() {
 		if !w.Phase.settled() && w.Phase != WorkIsPending { // the executor of another version says more
 			w.Phase = WorkIsRunning
 		}
+		if w.Phase == WorkSucceeded && w.Verb == ScaleClone {
+			m.next.Run.give(w.Variation, w.Replicas)
+		}
 		if w.Phase.settled() && w.Phase != WorkSucceeded {
 			m.tell(WorkNotDone, true, "work %d, %s of run %d, is %s: %s", w.Number, w.Verb, w.Run, w.Phase, w.Message)
 		}
@@ -161,7 +167,7 @@ func (m *machine) missing() []Work {
 	var missing []Work
 	for i := range m.next.Works {
 		w := &m.next.Works[i]
-		isOver := !m.next.IsOn() && !w.makesLess()
+		isOver := !m.next.IsOn() && !w.makesLess() && !m.next.owesGroups()
 		if w.Phase == WorkIsPending && !isOver && !m.isKnown(w) {
 			missing = append(missing, *w)
 		}
@@ -220,7 +226,7 @@ func (m *machine) waitWork(w *Work) {
 // has to hold still.
 func (m *machine) retryWork() string {
 	w := m.next.lastWork()
-	if m.isPaused() || !m.isSettled() && !m.waitProxies("the percentage that is wanted") {
+	if m.isPaused() || m.next.Run.Division == nil && !m.isInForce("the percentage that is wanted") {
 		return m.refuseUnless(false)
 	}
 	if w.Verb == HoldMinimum && !w.putsBack() {

@@ -32,6 +32,9 @@ type Facts struct {
 	// puts back. Holding is what the works before hold; nil if they hold nothing.
 	Autoscalers []*unstructured.Unstructured
 	Holding     *v1alpha1.HeldAutoscaler
+	// Groups are those of a release whose runs divide replicas; nil of another release. Autoscalers are then
+	// those that scale either group.
+	Groups *Groups
 	// Earlier is the name of a work of the release with a lower number that has not ended; empty
 	// if there is none. Works of a release end in their order, so the label of a later write
 	// hides no earlier one.
@@ -154,6 +157,12 @@ func ScalesToZero(spec *v1alpha1.ReleaseWorkSpec) bool {
 
 // TargetName returns the name of the Deployment that a work is about; empty of a work about an autoscaler.
 func TargetName(work *v1alpha1.ReleaseWork, release *v1alpha1.ABRelease) string {
+	if ScalesGroup(work, release) {
+		if group := release.Spec.GroupOf(work.Spec.Variation); group != nil {
+			return group.Name
+		}
+		return ""
+	}
 	switch work.Spec.Verb {
 	case v1alpha1.WorkUpdateBaseline:
 		return BaselineName(release)

@@ -21,8 +21,16 @@ func PutsBack(spec *v1alpha1.ReleaseWorkSpec) bool {
 	return Holds(spec) && spec.Replicas != nil && *spec.Replicas == 0
 }
 
-// givesBack says whether a work makes the cluster do less, so that it needs no right of the author.
-func givesBack(spec *v1alpha1.ReleaseWorkSpec) bool { return ScalesToZero(spec) || PutsBack(spec) }
+// GivesBack says whether a work makes the cluster do less, or returns what a run has taken from a group, so that
+// the work needs no right of the author.
+func GivesBack(work *v1alpha1.ReleaseWork, release *v1alpha1.ABRelease) bool {
+	if ScalesGroup(work, release) {
+		return givesGroupBack(work, release)
+	}
+	return ScalesToZero(&work.Spec) || PutsBack(&work.Spec)
+}
+
+func givesBack(f *Facts) bool { return GivesBack(f.Work, f.Release) }
 
 // IsBefore says whether a work comes before another one of the same release.
 func IsBefore(a, b *v1alpha1.ReleaseWork) bool {

@@ -71,6 +71,12 @@ func writes(w *v1alpha1.ReleaseWork) bool {
 	return w.Status.Intent != nil && w.Status.Phase != v1alpha1.WorkRefused
 }
 
+// HasStart tells whether a work starts from the body of the stable variation's Deployment, which is another object
+// than its target.
+func HasStart(w *v1alpha1.ReleaseWork, release *v1alpha1.ABRelease) bool {
+	return w.Spec.Verb != v1alpha1.WorkUpdateBaseline && !ScalesGroup(w, release)
+}
+
 // StartsFrom tells whether a body of the stable variation's Deployment is the one that a work was
 // decided on.
 func StartsFrom(w *v1alpha1.ReleaseWork, body *unstructured.Unstructured) bool {
@@ -116,7 +122,7 @@ func Left(w *v1alpha1.ReleaseWork, release *v1alpha1.ABRelease, baseline, author
 			add(clone.Change(release, w.Spec.Variation, authorized))
 		}
 		return left
-	case v1alpha1.WorkScale: // the pod template stays, whatever has become of the baseline since
+	case v1alpha1.WorkScale: // the pod template stays, which for a group is all of it, whatever has become of the baseline since
 		if authorized != nil {
 			add(withReplicas(authorized, w.Spec.Replicas))
 		}

@@ -174,3 +174,24 @@ func TestALabelIsBelievedOnlyOfTheLastWorkOfTheRun(t *testing.T) {
 		})
 	}
 }
+
+// A work that scales a group leaves its authorized body with other replicas, and nothing of the other group.
+func TestAScaledGroupKeepsAllElse(t *testing.T) {
+	w := newGroups(t, "canary", 1, 4, 0)
+	authorized := kept(t, w.clone)
+	w.carry(t)
+	if work.HasStart(w.work, w.release) {
+		t.Error("it starts from another object")
+	}
+	left := work.Left(w.work, w.release, nil, authorized)
+	if len(left) != 1 || wholeHash(t, left[0]) != wholeHash(t, kept(t, w.clone)) {
+		t.Errorf("it leaves %+v", left)
+	}
+	mark := &work.Mark{UID: w.work.UID, Target: "web-next", Works: []v1alpha1.ReleaseWork{*w.work}, Release: w.release}
+	if mark.Last() == nil {
+		t.Error("the label is not believed")
+	}
+	if mark.Target = "web"; mark.Last() != nil {
+		t.Error("the label is believed of the other group")
+	}
+}

@@ -43,6 +43,9 @@ func Next(f *Facts) Action {
 
 // target returns the object that the work writes; nil if it does not exist.
 func target(f *Facts) *unstructured.Unstructured {
+	if scalesGroup(f) {
+		return groupTarget(f)
+	}
 	switch f.Work.Spec.Verb {
 	case v1alpha1.WorkUpdateBaseline:
 		return f.Baseline
@@ -91,6 +94,8 @@ var errAltered = errors.New("the clone has another pod template than the release
 func desired(f *Facts) (*unstructured.Unstructured, error) {
 	spec := &f.Work.Spec
 	switch {
+	case scalesGroup(f):
+		return scaledGroup(f)
 	case Holds(spec):
 		return held(f)
 	case ScalesToZero(spec):
@@ -205,8 +210,11 @@ func send(f *Facts, body *unstructured.Unstructured) Action {
 func intend(f *Facts, body *unstructured.Unstructured, hash string) Action {
 	status := statusOf(f, v1alpha1.WorkRunning, &objection{})
 	status.Intent = &v1alpha1.ReleaseWorkIntent{UID: string(body.GetUID()), ResourceVersion: body.GetResourceVersion(), TemplateHash: hash, StorageTime: metav1.NewTime(f.Now)}
-	if Holds(&f.Work.Spec) {
+	switch {
+	case Holds(&f.Work.Spec):
 		status.Held = recordOf(f, target(f))
+	case scalesGroup(f):
+		status.GroupReplicas = new(replicasOf(f))
 	}
 	return Action{Kind: Intend, Status: status}
 }

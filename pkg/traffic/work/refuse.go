@@ -27,7 +27,7 @@ func objectTo(f *Facts) *objection {
 	if f.Unread != "" {
 		return &objection{v1alpha1.WorkUnreadable, f.Unread, true}
 	}
-	for _, check := range checksOf(&f.Work.Spec) {
+	for _, check := range checksOf(f) {
 		if o := check(f); o != nil {
 			return o
 		}
@@ -36,9 +36,15 @@ func objectTo(f *Facts) *objection {
 }
 
 // checksOf returns what is asked before a work is carried out, in order.
-func checksOf(spec *v1alpha1.ReleaseWorkSpec) []func(*Facts) *objection {
+func checksOf(f *Facts) []func(*Facts) *objection {
+	spec := &f.Work.Spec
 	checks := []func(*Facts) *objection{objectToRelease, objectToExecutor}
 	switch {
+	case scalesGroup(f):
+		if !givesBack(f) {
+			checks = append(checks, objectToForward, objectToGroups)
+		}
+		return append(checks, objectToGroup, objectToOrder, objectToPlan, objectToCapacity, objectToRequester, objectToTrust)
 	case PutsBack(spec):
 		return append(checks, objectToOrder)
 	case Holds(spec):
@@ -174,7 +180,7 @@ func objectToExecutor(f *Facts) *objection {
 // objectToRequester asks whether the author of the release may write. A Scale to 0 needs no right of
 // the author, so a clone does not outlive the rights of a user who is gone.
 func objectToRequester(f *Facts) *objection {
-	if givesBack(&f.Work.Spec) {
+	if givesBack(f) {
 		return nil
 	}
 	switch f.Requester.Right {
@@ -191,7 +197,7 @@ func objectToRequester(f *Facts) *objection {
 // executor leaves would be drift otherwise. A person has to change the guard or the release, so the work
 // waits.
 func objectToTrust(f *Facts) *objection {
-	if ScalesToZero(&f.Work.Spec) || f.Distrusting == "" {
+	if givesBack(f) || f.Distrusting == "" {
 		return nil
 	}
 	who := f.Release.Spec.Rollout.RequestedBy

@@ -128,6 +128,9 @@ func (w *world) read() *work.Facts {
 	f.Work, f.Release = w.work.DeepCopy(), w.release
 	f.Baseline = copyOf(w.baseline)
 	f.Clone = copyOf(w.clone)
+	if w.release != nil && w.release.Spec.HasGroups() {
+		w.readGroups(&f)
+	}
 	for _, a := range w.autoscalers {
 		if !work.PutsBack(&w.work.Spec) || f.Holding != nil && f.Holding.Name == a.GetName() {
 			f.Autoscalers = append(f.Autoscalers, copyOf(a))

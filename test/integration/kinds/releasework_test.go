@@ -18,6 +18,7 @@ const (
 
 	// cloneRelease is the smallest release with a clone.
 	cloneRelease = `{serviceName: web, stable: stable, variations: [{name: stable, workload: {kind: Deployment, name: web}}, {name: canary, clone: {image: 'shop:2', podLabels: {app: web-canary}}}], trafficSplit: {type: Percentage, percentages: {stable: 100, canary: 0}}, ` + cloneRollout + `}`
+	groupRollout = `rollout: {strategyName: a, model: TargetGroup, requestedBy: alice}`
 	cloneRollout = `rollout: {strategyName: a, promotion: UpdateBaseline, requestedBy: alice}`
 )
 

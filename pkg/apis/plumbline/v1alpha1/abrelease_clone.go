@@ -99,10 +99,10 @@ type RolloutWork struct {
 	// verb of the work.
 	// +required
 	Verb ReleaseWorkVerb `json:"verb,omitempty"`
-	// variation of the clone.
+	// variation of the clone or group, or the one that the autoscaler scales.
 	// +required
 	Variation VariationName `json:"variation,omitempty"`
-	// replicas of the clone; absent with UpdateBaseline.
+	// replicas that the work asks for; absent with UpdateBaseline.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100000

@@ -87,6 +87,19 @@ const (
 	SupersedeReject SupersedePolicy = "Reject"
 )
 
+// RolloutModel says what a run divides.
+// +kubebuilder:validation:Enum=Router;TargetGroup
+type RolloutModel string
+
+// The models.
+const (
+	// RolloutModelRouter divides the requests of a Service between variations.
+	RolloutModelRouter RolloutModel = "Router"
+	// RolloutModelTargetGroup divides the replicas of two Deployments: of workers that take
+	// their work themselves, such as consumers of a queue.
+	RolloutModelTargetGroup RolloutModel = "TargetGroup"
+)
+
 // RolloutVerb is what a person asks of a run.
 // +kubebuilder:validation:Enum=Start;Advance;Approve;Skip;Promote;Rollback;Retry
 type RolloutVerb string
@@ -188,6 +201,11 @@ type Rollout struct {
 	// strategy that a new run goes by, if no RolloutStrategy is named.
 	// +optional
 	Strategy *RolloutStrategySpec `json:"strategy,omitempty"`
+	// model says what a run divides: the requests of a Service (Router), or the replicas of two
+	// groups of workers (TargetGroup).
+	// +optional
+	// +default="Router"
+	Model RolloutModel `json:"model,omitempty"`
 	// start says what a new run waits for.
 	// +optional
 	// +default="Automatic"

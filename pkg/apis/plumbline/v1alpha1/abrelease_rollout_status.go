@@ -237,6 +237,9 @@ type RolloutRun struct {
 	// clone is what the run knows of a canary that is a clone.
 	// +optional
 	Clone *RolloutClone `json:"clone,omitempty"`
+	// division of the replicas of two groups; absent with the model Router.
+	// +optional
+	Division *RolloutDivision `json:"division,omitempty"`
 	// cohortCheck is the comparison of visitors before the first stage; absent if there is none.
 	// +optional
 	CohortCheck *RolloutCohortCheck `json:"cohortCheck,omitempty"`
@@ -374,6 +377,12 @@ type RolloutStatus struct {
 	// +listMapKey=number
 	// +kubebuilder:validation:MaxItems=8
 	Works []RolloutWork `json:"works,omitempty"`
+	// groups of the release, with the model TargetGroup.
+	// +optional
+	// +listType=map
+	// +listMapKey=variation
+	// +kubebuilder:validation:MaxItems=2
+	Groups []RolloutGroup `json:"groups,omitempty"`
 	// hold is the minimum of replicas that is held for a run, and the former value.
 	// +optional
 	Hold *RolloutHold `json:"hold,omitempty"`

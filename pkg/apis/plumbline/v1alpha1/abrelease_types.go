@@ -28,9 +28,9 @@ type VariationWorkload struct {
 }
 
 // Variation is one version of a service: the pods of a workload, those that a selector
-// selects, or those of a clone of the stable variation.
+// selects, those of a clone of the stable variation, or those of a group of workers.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.workload), has(self.selector), has(self.clone)].filter(given, given).size() == 1",message="a variation is either a workload or a selector, or a clone: give one of them"
+// +kubebuilder:validation:XValidation:rule="[has(self.workload), has(self.selector), has(self.clone), has(self.group)].filter(given, given).size() == 1",message="a variation is either a workload or a selector, or a clone or a group: give one of them"
 type Variation struct {
 	// name of the variation.
 	// +required
@@ -45,6 +45,11 @@ type Variation struct {
 	// makes and scales it, and it goes with the release.
 	// +optional
 	Clone *VariationClone `json:"clone,omitempty"`
+	// group is the Deployment that is the variation with the model TargetGroup. A run divides
+	// the replicas of both groups by the percentages of its stages.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a group is immutable, since a run owes it replicas: make another release"
+	Group *VariationGroup `json:"group,omitempty"`
 	// reserved is the largest percentage that this variation can reach without moving
 	// visitors of other variations. Set it on each variation except the stable one, or on
 	// none. If unset, the range is divided equally.
@@ -67,7 +72,7 @@ type Variation struct {
 // +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.workload) || self.variations.filter(w, has(w.workload) && w.workload.kind == v.workload.kind && w.workload.name == v.workload.name).size() == 1)",message="two variations have the same workload",fieldPath=".variations"
 // +kubebuilder:validation:XValidation:rule="has(self.salt) == has(oldSelf.salt)",message="salt is set when the release is made, and immutable: another salt moves visitors",fieldPath=".salt"
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || size(self.variations) == 2",message="a rollout goes from one variation to another: give two",fieldPath=".variations"
-// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || self.variations.all(v, has(v.workload) || has(v.clone))",message="a rollout knows the revision of a variation by its workload: name one",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || self.variations.all(v, has(v.workload) || has(v.clone) || has(v.group))",message="a rollout knows the revision of a variation by its workload: name one",fieldPath=".variations"
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !(self.stable in self.trafficSplit.percentages) || double(string(self.trafficSplit.percentages[self.stable])) == 100.0",message="with a rollout the stable variation has 100 percent, and the stages give the other variation its part",fieldPath=".trafficSplit.percentages"
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || self.trafficSplit.type != 'Header'",message="a rollout divides requests by percentages: use type Percentage or Sticky",fieldPath=".trafficSplit.type"
 // +kubebuilder:validation:XValidation:rule="has(self.rollout) || !self.variations.exists(v, has(v.clone))",message="only a rollout makes a clone: give spec.rollout, or name a workload",fieldPath=".variations"
@@ -77,9 +82,19 @@ type Variation struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || self.variations.exists(v, has(v.clone)) || self.rollout.promotion == 'KeepVariation'",message="UpdateBaseline and AwaitBaseline are for a clone: use KeepVariation",fieldPath=".rollout.promotion"
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !self.variations.exists(v, has(v.clone)) || has(self.rollout.requestedBy)",message="the executor makes a clone with the right of a user: set requestedBy to the user who writes the release",fieldPath=".rollout.requestedBy"
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || self.rollout.supersede != 'Queue' || self.variations.exists(v, has(v.clone))",message="only the change of a clone can wait: a workload has its new revision at once. Use Restart or Reject",fieldPath=".rollout.supersede"
+// +kubebuilder:validation:XValidation:rule="(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') == self.variations.exists(v, has(v.group))",message="the model TargetGroup divides replicas between groups, and the model Router requests between other variations: give each variation a group with TargetGroup alone",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') || self.variations.all(v, has(v.group))",message="with the model TargetGroup each variation is a group",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') != has(self.serviceName)",message="the model Router divides the requests of a Service, and TargetGroup has none: give serviceName except with TargetGroup",fieldPath=".serviceName"
+// +kubebuilder:validation:XValidation:rule="(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') == (has(oldSelf.rollout) && has(oldSelf.rollout.model) && oldSelf.rollout.model == 'TargetGroup')",message="the model is immutable: make another release",fieldPath=".rollout"
+// +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') || (self.trafficSplit.type == 'Percentage' && !has(self.trafficSplit.overrideHeader))",message="no proxy divides anything between groups: use type Percentage without overrideHeader",fieldPath=".trafficSplit"
+// +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') || self.variations.all(v, oldSelf.variations.exists(w, w.name == v.name))",message="the groups are immutable, since a run owes them replicas: make another release",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') || has(self.rollout.requestedBy)",message="the executor scales groups with the right of a user: set requestedBy to the user who writes the release",fieldPath=".rollout.requestedBy"
+// +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') || !has(self.rollout.fallback) || self.rollout.fallback == 'Wait'",message="an autoscaler cannot scale a group: leave fallback out",fieldPath=".rollout.fallback"
+// +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.group) || self.variations.filter(w, has(w.group) && w.group.name == v.group.name).size() == 1)",message="two variations have the same group",fieldPath=".variations"
 type ABReleaseSpec struct {
 	// serviceName is the Service whose requests are divided, in the namespace of the release.
-	// +required
+	// The model TargetGroup has none.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`

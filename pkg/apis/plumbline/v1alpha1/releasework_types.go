@@ -16,7 +16,7 @@ const (
 	// WorkCreateClone makes the clone of a variation, or brings the clone of an earlier run to
 	// the body that the release gives now.
 	WorkCreateClone ReleaseWorkVerb = "CreateClone"
-	// WorkScale sets the replicas of the clone.
+	// WorkScale sets the replicas of the clone, or of a group.
 	WorkScale ReleaseWorkVerb = "Scale"
 	// WorkUpdateBaseline changes the stable variation's Deployment as the clone was changed.
 	WorkUpdateBaseline ReleaseWorkVerb = "UpdateBaseline"
@@ -46,7 +46,7 @@ const (
 )
 
 // ReleaseWorkReason says why a work waits, or ended as it did.
-// +kubebuilder:validation:Enum=ReleaseGone;ReleaseReplaced;ReleaseDeleted;RunOver;InvalidSpec;BaselineGone;BaselineChanged;CloneGone;NotOwned;GitOpsOwned;NotAllowed;RequesterNotTrusted;TargetClaimed;Halted;Queued;WouldNotConverge;WriteRefused;TargetMoved;Terminating;Unreadable;AutoscalerMissing;AutoscalerAmbiguous;AutoscalerTooSmall;AutoscalerControlled
+// +kubebuilder:validation:Enum=ReleaseGone;ReleaseReplaced;ReleaseDeleted;RunOver;InvalidSpec;BaselineGone;BaselineChanged;CloneGone;NotOwned;GitOpsOwned;NotAllowed;RequesterNotTrusted;TargetClaimed;Halted;Queued;WouldNotConverge;WriteRefused;TargetMoved;Terminating;Unreadable;AutoscalerMissing;AutoscalerAmbiguous;AutoscalerTooSmall;AutoscalerControlled;GroupGone;GroupChanged;GroupAutoscaled;CapacityShort;TooManyReplicas
 // +kubebuilder:validation:MaxLength=32
 type ReleaseWorkReason string
 
@@ -101,6 +101,16 @@ const (
 	WorkAutoscalerTooSmall ReleaseWorkReason = "AutoscalerTooSmall"
 	// WorkAutoscalerControlled: another object, such as a ScaledObject, keeps the autoscaler.
 	WorkAutoscalerControlled ReleaseWorkReason = "AutoscalerControlled"
+	// WorkGroupGone: a group of the release does not exist.
+	WorkGroupGone ReleaseWorkReason = "GroupGone"
+	// WorkGroupChanged: the pod template of the group is not the expected one.
+	WorkGroupChanged ReleaseWorkReason = "GroupChanged"
+	// WorkGroupAutoscaled: a HorizontalPodAutoscaler scales a group.
+	WorkGroupAutoscaled ReleaseWorkReason = "GroupAutoscaled"
+	// WorkCapacityShort: with the work both groups would have too few ready pods.
+	WorkCapacityShort ReleaseWorkReason = "CapacityShort"
+	// WorkTooManyReplicas: the work asks for more replicas than both groups had together.
+	WorkTooManyReplicas ReleaseWorkReason = "TooManyReplicas"
 )
 
 // ReleaseWorkSpec is what the discovery server asks of the executor. It has no body: the executor
@@ -130,17 +140,18 @@ type ReleaseWorkSpec struct {
 	// verb that is asked for.
 	// +required
 	Verb ReleaseWorkVerb `json:"verb,omitempty"`
-	// variation of the clone, or, of HoldMinReplicas, the variation that the autoscaler scales.
+	// variation of the clone or group, or, of HoldMinReplicas, the variation that the autoscaler scales.
 	// +required
 	Variation VariationName `json:"variation,omitempty"`
-	// replicas of the clone, or the least replicas that the autoscaler is to keep. 0 of HoldMinReplicas
-	// puts the former minimum back.
+	// replicas of the clone or group, or the least replicas that the autoscaler is to keep. 0 of
+	// HoldMinReplicas puts the former minimum back.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100000
 	Replicas *int32 `json:"replicas,omitempty"`
-	// expectedHash is the canonical hash of the stable variation's pod template. With any other
-	// template the executor refuses the work, except a Scale to 0 and HoldMinReplicas.
+	// expectedHash is the canonical hash of the stable variation's pod template, or of the pod template
+	// of the group that is scaled. With any other template the executor refuses the work, except a
+	// Scale to 0 or of a run that has ended, and HoldMinReplicas.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -257,6 +268,11 @@ type ReleaseWorkStatus struct {
 	// intent of the work, from the phase Running on.
 	// +optional
 	Intent *ReleaseWorkIntent `json:"intent,omitempty"`
+	// groupReplicas are those of both groups together when the run started, as the executor has read
+	// them at the first work of the run.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	GroupReplicas *int32 `json:"groupReplicas,omitempty"`
 	// held is the autoscaler that a work HoldMinReplicas changes, from the phase Running on.
 	// +optional
 	Held *HeldAutoscaler `json:"held,omitempty"`

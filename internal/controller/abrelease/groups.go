@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abrelease
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/plumbline-dev/plumbline/internal/condition"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
+)
+
+// Groups reads the groups of releases whose runs divide replicas.
+type Groups interface {
+	// ReadGroup returns the zero Arm if the workload is not there. Pods that have restarted count from a time
+	// on; none count if the time is zero.
+	ReadGroup(ctx context.Context, workload traffic.Workload, since time.Time) (rollout.Arm, error)
+}
+
+// reasonScaling says that pods of a group are not ready.
+const reasonScaling = "Scaling"
+
+// groupSteps are the steps of a look at a release with groups: no proxy knows of one.
+func (r *Reconciler) groupSteps() []func(context.Context, *subject) error {
+	return []func(context.Context, *subject) error{r.findGroupRival, r.rollGroups, r.askGates, r.holdGroups, r.write, r.askExecutor, r.letGoGroups}
+}
+
+// findGroupRival finds the release that divides one of the groups already: of several the one that was made first.
+func (r *Reconciler) findGroupRival(ctx context.Context, s *subject) error {
+	var all v1alpha1.ABReleaseList
+	if err := r.Client.List(ctx, &all, client.InNamespace(s.release.Namespace)); err != nil {
+		return fmt.Errorf("listing releases: %w", err)
+	}
+	for i := range all.Items {
+		other := &all.Items[i]
+		if s.contested = sharedGroup(other, s.release); s.contested != "" && before(other, s.release) {
+			s.rival = other
+			return nil
+		}
+	}
+	return nil
+}
+
+// sharedGroup names a Deployment that is a group of both releases; empty if none is.
+func sharedGroup(a, b *v1alpha1.ABRelease) string {
+	of := rollout.GroupsOf(a)
+	if of == nil || a.UID == b.UID {
+		return ""
+	}
+	for i := range b.Spec.Variations {
+		group := b.Spec.Variations[i].Group
+		for _, name := range of.Deployments {
+			if group != nil && group.Name == name {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// rollGroups decides how far the rollout is. The answers of the executor are read before the groups, so that a
+// group never seems to be scaled by another writer because of a work that has ended meanwhile.
+func (r *Reconciler) rollGroups(ctx context.Context, s *subject) error {
+	switch {
+	case s.rival != nil:
+		return nil
+	case r.Revisions == nil || r.Groups == nil:
+		s.invalid = errNoDelivery
+		return nil
+	}
+	facts := r.groupFacts(ctx, s)
+	var err error
+	if facts.Works, err = r.workAnswers(ctx, s, &facts.Before); err != nil {
+		return err
+	}
+	r.readGroups(ctx, s, &facts)
+	if s.deleting() {
+		facts.Deletion = &rollout.Deletion{}
+	} else {
+		facts.Health = rollout.GroupHealthOf(facts.Before, facts.Arms, s.now.Truncate(time.Second))
+	}
+	facts.Answers = r.gateAnswers(s)
+	decision := rollout.Decide(facts)
+	s.rollout, s.tally, s.arms = &decision, rollout.TallyOf(facts, decision), facts.Arms
+	r.Metrics.countAnswers(client.ObjectKeyFromObject(s.release), decision.After.Gates, facts.Answers)
+	return nil
+}
+
+// groupFacts are what is known of a release but for its groups.
+func (r *Reconciler) groupFacts(ctx context.Context, s *subject) rollout.Facts {
+	in := s.release.Spec.Rollout
+	f := rollout.Facts{
+		Stable: string(s.release.Spec.Stable), Variations: groupOrder(s.release), Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled,
+		Webhooks: rollout.WebhooksOf(s.release), Before: rollout.StateOf(&s.release.Status), Arms: map[string]rollout.Arm{}, Groups: rollout.GroupsOf(s.release), Now: s.now,
+	}
+	var err error
+	if f.Plan, err = r.plan(ctx, s); err != nil {
+		f.Problem, s.invalid = err.Error(), err
+	}
+	return f
+}
+
+// groupOrder returns the names of both variations, the stable one first.
+func groupOrder(of *v1alpha1.ABRelease) [2]string {
+	names := [2]string{string(of.Spec.Stable)}
+	for i := range of.Spec.Variations {
+		if name := of.Spec.Variations[i].Name; name != of.Spec.Stable {
+			names[1] = string(name)
+		}
+	}
+	return names
+}
+
+// readGroups reads both groups live: a group without replicas has no pods that would tell of another revision.
+func (r *Reconciler) readGroups(ctx context.Context, s *subject, f *rollout.Facts) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for name, deployment := range f.Groups.Deployments {
+		var since time.Time
+		if run := f.Before.Run; run != nil && name == run.Canary && f.Before.Current() > 0 {
+			since = run.Stages[f.Before.Current()-1].ShiftTime
+		}
+		arm, err := r.Groups.ReadGroup(ctx, traffic.Workload{Namespace: s.release.Namespace, Kind: "Deployment", Name: deployment}, since)
+		if err != nil {
+			r.unread(s, name, err)
+			continue
+		}
+		f.Arms[name] = arm
+	}
+}
+
+// holdGroups puts the finalizer on a release that has groups scaled.
+func (r *Reconciler) holdGroups(ctx context.Context, s *subject) error {
+	if s.rollout == nil || s.deleting() || !s.rollout.After.OwesGroups() {
+		return nil
+	}
+	return r.changeFinalizer(ctx, s, controllerutil.AddFinalizer)
+}
+
+// letGoGroups takes the finalizer off a release whose groups have their replicas back.
+func (r *Reconciler) letGoGroups(ctx context.Context, s *subject) error {
+	if r.Revisions == nil || !controllerutil.ContainsFinalizer(s.release, v1alpha1.FinalizerReturnRequests) {
+		return nil
+	}
+	switch {
+	case s.rollout == nil: // another release has the groups
+	case !s.deleting() && s.rollout.After.OwesGroups():
+		return nil
+	case s.deleting() && !s.rollout.Returned: // the Deployments go with the namespace
+		namespace := &corev1.Namespace{}
+		if err := r.Client.Get(ctx, types.NamespacedName{Name: s.release.Namespace}, namespace); err != nil {
+			return fmt.Errorf("reading namespace %s: %w", s.release.Namespace, err)
+		}
+		if namespace.DeletionTimestamp == nil {
+			return nil
+		}
+	}
+	return r.changeFinalizer(ctx, s, controllerutil.RemoveFinalizer)
+}
+
+// groupsAgain is when to look again at a release with groups: nothing tells of a Deployment that changes.
+func (s *subject) groupsAgain() time.Duration {
+	wait := s.times.Groups
+	if s.rollout == nil || !s.rollout.After.OwesGroups() {
+		wait = s.times.IdleGroups
+	}
+	if s.gatesAgain > 0 {
+		wait = min(wait, s.gatesAgain)
+	}
+	if at := s.rolloutAgain(); !at.IsZero() {
+		wait = min(wait, max(at.Sub(s.now), time.Millisecond))
+	}
+	return wait
+}
+
+// writeGroups tells what is seen of both groups.
+func (s *subject) writeGroups(status *v1alpha1.ABReleaseStatus) {
+	if s.rollout == nil || status.Rollout == nil {
+		return
+	}
+	after := &s.rollout.After
+	rollout.WriteGroups(status.Rollout, *after, s.arms, groupOrder(s.release))
+	status.Split = release.Text(traffic.Shares{{Variation: after.Active, Weight: traffic.Total - s.rollout.Weight}, {Variation: s.rollout.Canary, Weight: s.rollout.Weight}})
+}
+
+// writeGroupConditions says whether all pods of both groups are ready, and whether a run is under way.
+func (s *subject) writeGroupConditions(set condition.Set, status *v1alpha1.ABReleaseStatus) {
+	s.writeProgressing(set)
+	switch {
+	case s.rival != nil:
+		set.Stalled(string(ir.AnotherSplit), fmt.Sprintf("ABRelease %s divides the replicas of Deployment %s already: delete one of them", s.rival.Name, s.contested))
+		return
+	case s.invalid != nil:
+		set.Stalled(reasonInvalid, s.invalid.Error())
+		return
+	case s.unknown || status.Rollout == nil:
+		set.Unknown(reasonUnobserved, "the Deployments of the groups could not be read")
+		return
+	}
+	var parts []string
+	isReady := true
+	for i := range status.Rollout.Groups {
+		g := &status.Rollout.Groups[i]
+		parts = append(parts, fmt.Sprintf("%s has %d of %d pods ready", g.Variation, *g.Ready, *g.Replicas))
+		isReady = isReady && *g.Ready >= *g.Replicas
+	}
+	if text := strings.Join(parts, ", "); isReady {
+		set.Ready(reasonEffective, text)
+	} else {
+		set.Reconciling(reasonScaling, text)
+	}
+}
