@@ -40,7 +40,7 @@ type rejectingRun struct {
 // situation is a release at run 2, which is Running and rejects other revisions unless the case says otherwise.
 type situation struct {
 	clone, statefulSet, groups bool
-	change             func(*v1alpha1.ABRelease)
+	change                     func(*v1alpha1.ABRelease)
 	// open says that the situation refuses no change.
 	open bool
 }
@@ -126,10 +126,10 @@ func TestARunThatRejectsKeepsTheTemplatesOfItsVariations(t *testing.T) {
 		"the clone, while a promotion awaits the baseline":      {situation{clone: true, change: awaits("Promoting")}, alice, "green", imagePatch("shop:3"), true},
 		"the baseline, before a promotion awaits it":            {situation{clone: true, change: awaits("Running")}, alice, "blue", imagePatch("shop:2"), true},
 		"the baseline, while the executor is going to write it": {situation{clone: true, change: withState("Promoting")}, alice, "blue", imagePatch("shop:2"), true},
-		"a group":                                               {situation{groups: true}, alice, "green", imagePatch("shop:3"), true},
-		"the active group":                                      {situation{groups: true}, alice, "blue", imagePatch("shop:3"), true},
-		"another number of replicas of a group":                 {situation{groups: true}, alice, "green", `{"spec":{"replicas":5}}`, false},
-		"a workload of no release":                              {situation{}, alice, "beside", imagePatch("shop:3"), false},
+		"a group":                               {situation{groups: true}, alice, "green", imagePatch("shop:3"), true},
+		"the active group":                      {situation{groups: true}, alice, "blue", imagePatch("shop:3"), true},
+		"another number of replicas of a group": {situation{groups: true}, alice, "green", `{"spec":{"replicas":5}}`, false},
+		"a workload of no release":              {situation{}, alice, "beside", imagePatch("shop:3"), false},
 	}
 	number := 0
 	for name, test := range tests {
@@ -274,7 +274,7 @@ func rejectingRelease(name string, s situation) *v1alpha1.ABRelease {
 		r.Spec.ServiceName, r.Spec.Rollout.Model = "", v1alpha1.RolloutModelTargetGroup
 		for i := range r.Spec.Variations {
 			v := &r.Spec.Variations[i]
-			v.Group, v.Workload = &v1alpha1.VariationGroup{Name: v.Workload.Name}, nil
+			v.Group, v.Workload = &v1alpha1.VariationGroup{Kind: "Deployment", Name: v.Workload.Name}, nil
 		}
 	}
 	return r
