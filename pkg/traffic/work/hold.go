@@ -24,6 +24,10 @@ func PutsBack(spec *v1alpha1.ReleaseWorkSpec) bool {
 // givesBack says whether a work makes the cluster do less, so that it needs no right of the author.
 func givesBack(spec *v1alpha1.ReleaseWorkSpec) bool { return ScalesToZero(spec) || PutsBack(spec) }
 
+// NeedsRecord says whether a signed record of the intent must be stored before the write. A work that makes the
+// cluster do less waits for no record.
+func NeedsRecord(spec *v1alpha1.ReleaseWorkSpec) bool { return !givesBack(spec) }
+
 // IsBefore says whether a work comes before another one of the same release.
 func IsBefore(a, b *v1alpha1.ReleaseWork) bool {
 	return a.Spec.Run < b.Spec.Run || a.Spec.Run == b.Spec.Run && a.Spec.Number < b.Spec.Number
