@@ -33,6 +33,7 @@ var (
 		v1alpha1.WorkNotAllowed, v1alpha1.WorkRequesterNotTrusted, v1alpha1.WorkTargetClaimed, v1alpha1.WorkHalted, v1alpha1.WorkQueued, v1alpha1.WorkWouldNotConverge, v1alpha1.WorkWriteRefused,
 		v1alpha1.WorkTargetMoved, v1alpha1.WorkTerminating, v1alpha1.WorkUnreadable, v1alpha1.WorkAutoscalerMissing,
 		v1alpha1.WorkAutoscalerAmbiguous, v1alpha1.WorkAutoscalerTooSmall, v1alpha1.WorkAutoscalerControlled,
+		v1alpha1.WorkEvidenceUnavailable,
 	}
 )
 

@@ -11,6 +11,9 @@ import (
 	"time"
 	"unicode"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
@@ -44,13 +47,9 @@ func Next(cursors Cursors, f *Facts) []evidence.Record {
 	return n.records
 }
 
-// Gone returns the record of a release that has a cursor and does not exist any more.
-func Gone(uid string, cursor Cursor, chain, environment string, now time.Time) evidence.Record {
-	release := &v1alpha1.ABRelease{}
-	release.Namespace, release.Name, release.UID = cursor.Namespace, cursor.Name, typed(uid)
-	n := &next{Facts: &Facts{Chain: chain, Environment: environment, Release: release, Gone: true, Now: now}, cursor: cursor}
-	n.tell(evidence.KindReleaseGone, now, evidence.Delivery{Range: &evidence.Range{First: cursor.Number, Last: cursor.Number}})
-	return n.records[0]
+// Unseen returns a release that is gone, as far as its cursor knows it.
+func Unseen(uid string, cursor Cursor) *v1alpha1.ABRelease {
+	return &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: cursor.Namespace, Name: cursor.Name, UID: types.UID(uid)}}
 }
 
 // next collects the records of one release.

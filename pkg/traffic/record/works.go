@@ -8,15 +8,11 @@ import (
 	"strconv"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/work"
 )
-
-func typed(uid string) types.UID { return types.UID(uid) }
 
 func placeOf(w *v1alpha1.ReleaseWork) Place { return Place{w.Spec.Run, w.Spec.Number} }
 
