@@ -253,41 +253,9 @@ func TestAnExecutorKilledAtAnyRecordLeavesAChainWithoutHoles(t *testing.T) {
 	w.releasedBy("alice")
 	w.decide("ab.created", "ab.started")
 	made := w.ask(v1alpha1.WorkCreateClone, new(int32(1)))
+	kills := w.killUntilEnded(r, made)
 	scaled := w.ask(v1alpha1.WorkScale, new(int32(2)))
-	kills := 0
-	for after := false; !work.Final(scaled.Status.Phase) && kills < 40; after = !after {
-		dead := make(chan struct{})
-		var once sync.Once
-		die := func() { once.Do(func() { close(dead) }) }
-		r.store.set(func(isAfter bool) error {
-			if isAfter != after {
-				return nil
-			}
-			die()
-			return errDead
-		})
-		running := r.startExecutor(t, func(c *rest.Config) {
-			c.Wrap(func(next http.RoundTripper) http.RoundTripper { return &cutTransport{next, dead} })
-		})
-		w.Eventually("the executor dies, or the works have ended", func() error {
-			if err := admin.Get(w.Ctx(), client.ObjectKeyFromObject(scaled), scaled); err != nil {
-				return err
-			}
-			select {
-			case <-dead:
-				kills++
-				return nil
-			default:
-			}
-			if work.Final(scaled.Status.Phase) {
-				return nil
-			}
-			return fmt.Errorf("the work is %+v", scaled.Status)
-		})
-		die()
-		running.Halt(t)
-	}
-	if kills < 6 {
+	if kills += w.killUntilEnded(r, scaled); kills < 6 {
 		t.Errorf("the executor was killed %d times, so this proves little", kills)
 	}
 	r.store.set(nil)
@@ -296,6 +264,47 @@ func TestAnExecutorKilledAtAnyRecordLeavesAChainWithoutHoles(t *testing.T) {
 	w.ended(scaled, v1alpha1.WorkSucceeded, "")
 	w.tells(r, "ReleaseDecision 1 ab.created", "ReleaseDecision 2 ab.started", "WorkIntended web-1 CreateClone", "WorkEnded web-1 CreateClone Succeeded",
 		"WorkIntended web-2 Scale", "WorkEnded web-2 Scale Succeeded")
+}
+
+// killUntilEnded kills executors until a work has ended, and counts them.
+func (w *world) killUntilEnded(r *records, of *v1alpha1.ReleaseWork) (kills int) {
+	w.t.Helper()
+	for after := false; !work.Final(of.Status.Phase); after = !after {
+		if kills > 20 {
+			w.t.Fatalf("the work does not end: %+v", of.Status)
+		}
+		dead := make(chan struct{})
+		die := sync.OnceFunc(func() { close(dead) })
+		r.store.set(func(isAfter bool) error {
+			if isAfter != after {
+				return nil
+			}
+			die()
+			return errDead
+		})
+		running := r.startExecutor(w.t, func(c *rest.Config) {
+			c.Wrap(func(next http.RoundTripper) http.RoundTripper { return &cutTransport{next, dead} })
+		})
+		w.Eventually("the executor dies, or the work has ended", func() error {
+			if err := admin.Get(w.Ctx(), client.ObjectKeyFromObject(of), of); err != nil {
+				return err
+			}
+			select {
+			case <-dead:
+				kills++
+				return nil
+			default:
+			}
+			if !work.Final(of.Status.Phase) {
+				return fmt.Errorf("the work is %+v", of.Status)
+			}
+			return nil
+		})
+		die()
+		running.Halt(w.t)
+		w.Must(admin.Get(w.Ctx(), client.ObjectKeyFromObject(of), of))
+	}
+	return kills
 }
 
 // cutTransport sends nothing of a dead process.

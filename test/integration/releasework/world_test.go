@@ -5,6 +5,7 @@
 package releasework
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -108,6 +109,11 @@ func (w *world) releasedBy(author string) *world {
 	w.t.Helper()
 	w.release = w.releaseOf(author)
 	w.Must(w.As(author).Create(w.Ctx(), w.release))
+	w.t.Cleanup(func() { // the executors of later tests record nothing of it
+		if err := admin.Delete(context.WithoutCancel(w.t.Context()), w.release); client.IgnoreNotFound(err) != nil {
+			w.t.Errorf("deleting the release: %v", err)
+		}
+	})
 	w.run(3, "Running")
 	return w
 }
