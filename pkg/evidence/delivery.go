@@ -146,18 +146,36 @@ func (r Record) validateDelivery(must rules) error {
 		return nil
 	case !must.delivery && (!must.key || d.Release != nil):
 		return invalid("delivery", "is not that of a %s", r.Kind)
-	case r.Plan != nil || r.Step != nil || r.Policy != nil || r.Intent != nil || r.Drift != nil || r.Severity != nil:
+	case r.hasPlan():
 		return invalid("delivery", "a record of a release has nothing of a plan")
+	}
+	return cmp.Or(
+		r.validateContent(), text("delivery.environment", d.Environment, 0, maxName),
+		d.Release.validate(), d.Decision.validate(), d.Work.validate(), d.Range.validate(),
+	)
+}
+
+// hasPlan says whether a record has anything of a plan.
+func (r Record) hasPlan() bool {
+	return r.Plan != nil || r.Step != nil || r.Policy != nil || r.Intent != nil || r.Drift != nil || r.Severity != nil
+}
+
+// validateContent checks that a record of a release is about what its kind is about.
+func (r Record) validateContent() error {
+	d := r.Delivery
+	isOfWork := r.Kind == KindWorkIntended || r.Kind == KindWorkEnded
+	isOfLines := r.Kind == KindHistoryGap || r.Kind == KindHistorySetBack || r.Kind == KindReleaseGone
+	switch {
 	case (r.Kind == KindReleaseDecision) != (d.Decision != nil):
 		return invalid("delivery.decision", "is that of a %s, and of no other kind", KindReleaseDecision)
-	case (r.Kind == KindWorkIntended || r.Kind == KindWorkEnded) != (d.Work != nil):
+	case isOfWork != (d.Work != nil):
 		return invalid("delivery.work", "is that of a work, and of no other kind")
-	case (r.Kind == KindHistoryGap || r.Kind == KindHistorySetBack || r.Kind == KindReleaseGone) != (d.Range != nil):
+	case isOfLines != (d.Range != nil):
 		return invalid("delivery.range", "is that of lines of a history, and of no other kind")
 	case r.Kind == KindWorkIntended && d.Work.Intent == nil:
 		return invalid("delivery.work.intent", "is missing")
 	}
-	return cmp.Or(text("delivery.environment", d.Environment, 0, maxName), d.Release.validate(), d.Decision.validate(), d.Work.validate(), d.Range.validate())
+	return nil
 }
 
 func (r *Release) validate() error {

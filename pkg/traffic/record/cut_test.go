@@ -18,7 +18,7 @@ import (
 // longRun is a release with more lines and works than one snapshot is apart from the next.
 func longRun(step func(*world)) {
 	w := newWorld()
-	for i := range 40 {
+	for i := range 26 {
 		w.decide("canary.stage_started", int32(i))
 		w.decide("canary.stage_passed", int32(i))
 		made := w.ask(v1alpha1.WorkScale, int32(i%3))

@@ -3,6 +3,8 @@
 package record
 
 import (
+	"slices"
+
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
 
@@ -33,8 +35,8 @@ func (s *State) IsSnapshotDue() bool { return s.since >= SnapshotEvery }
 // have neither: the caller then has to read more of the chain. bodyOf returns nil for a body that cannot
 // be believed or is not there.
 func Fold(records []evidence.Record, bodyOf func(digest string) ([]byte, error)) (*State, error) {
-	for i := len(records) - 1; i >= 0; i-- {
-		digest := records[i].Body(evidence.BodyCursors)
+	for i, r := range slices.Backward(records) {
+		digest := r.Body(evidence.BodyCursors)
 		if digest == "" {
 			continue
 		}
