@@ -145,18 +145,20 @@ func shortKeys(ids []string) []string {
 	return shown
 }
 
+// nameChain says whose chain it is.
+func nameChain(c *chainReport) string {
+	switch {
+	case c.Policy != "":
+		return c.Policy + " (" + c.UID + ")"
+	case c.Releases == noEnvironment:
+		return "releases of no Environment (" + c.UID + ")"
+	case c.Releases != "":
+		return "releases of " + c.Releases + " (" + c.UID + ")"
+	}
+	return c.UID
+}
+
 func describeChain(d *invocation.Description, c *chainReport, offline bool) {
-	name := c.UID
-	if c.Policy != "" {
-		name = c.Policy + " (" + c.UID + ")"
-	}
-	switch c.Releases {
-	case "":
-	case noEnvironment:
-		name = "releases of no Environment (" + c.UID + ")"
-	default:
-		name = "releases of " + c.Releases + " (" + c.UID + ")"
-	}
 	end := "its end is not known: no ledger tells it"
 	switch {
 	case c.Head != nil && c.Ahead > 0:
@@ -172,7 +174,7 @@ func describeChain(d *invocation.Description, c *chainReport, offline bool) {
 	case offline:
 		end = "its end was not compared"
 	}
-	d.Line(1, "%s  %s, last #%d; %s", name, plural.Of(c.Records, "good record"), c.Last.Sequence, end)
+	d.Line(1, "%s  %s, last #%d; %s", nameChain(c), plural.Of(c.Records, "good record"), c.Last.Sequence, end)
 	if c.Anchor != nil {
 		d.Line(2, "compared with %s, the last one at #%d of %s", plural.Of(c.Checkpoints, "checkpoint"), c.Anchor.Sequence, c.Anchor.At.Format(time.RFC3339))
 	}
