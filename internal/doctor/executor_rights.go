@@ -35,7 +35,7 @@ var (
 	executorDelivery = []grant{
 		{group: v1alpha1.GroupVersion.Group, verbs: []string{"get", "list", "watch", "delete"}, resources: []string{"releaseworks"}},
 		{group: v1alpha1.GroupVersion.Group, verbs: markVerbs, resources: []string{"releaseworks/status"}},
-		{group: v1alpha1.GroupVersion.Group, verbs: []string{"get", "list"}, resources: []string{"abreleases"}},
+		{group: v1alpha1.GroupVersion.Group, verbs: []string{"get", "list", "watch"}, resources: []string{"abreleases"}},
 		{verbs: []string{"get"}, resources: []string{"services"}},
 	}
 	// executorAtHome are those in Plumbline's own namespace.

@@ -31,6 +31,7 @@ func discovery(w http.ResponseWriter, r *http.Request) {
 		}}},
 		"/apis/" + version.GroupVersion: metav1.APIResourceList{GroupVersion: version.GroupVersion, APIResources: []metav1.APIResource{
 			{Name: "remediationledgers", Kind: "RemediationLedger", Namespaced: true, Verbs: []string{"get", "list", "watch"}},
+			{Name: "abreleases", Kind: "ABRelease", Namespaced: true, Verbs: []string{"get", "list", "watch"}},
 			{Name: "releaseworks", Kind: "ReleaseWork", Namespaced: true, Verbs: []string{"get", "list", "watch"}},
 		}},
 	}

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/plan"
+	"github.com/plumbline-dev/plumbline/internal/controller/releaserecord"
 	"github.com/plumbline-dev/plumbline/internal/controller/releasework"
 	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/internal/figures"
@@ -99,12 +100,16 @@ func Run(ctx context.Context, setup Setup) error {
 // wire makes all parts, and starts none.
 func wire(setup Setup) (manager.Manager, *notifier.Notifier, error) {
 	keeper := servertime.New(setup.Clock)
+	cached := map[client.Object]cache.ByObject{
+		&v1alpha1.RemediationLedger{}: {Namespaces: map[string]cache.Config{setup.Namespace: {}}},
+	}
+	if setup.ReleaseWorks {
+		cached[&v1alpha1.ABRelease{}] = cache.ByObject{Transform: releaserecord.Trim}
+	}
 	mgr, work, err := elected.Part{
 		Config: setup.Config, Lease: lease, Namespace: setup.Namespace, LeaderElect: setup.LeaderElect,
 		LeaseDuration: setup.LeaseDuration, Time: keeper, Log: setup.Log,
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-			&v1alpha1.RemediationLedger{}: {Namespaces: map[string]cache.Config{setup.Namespace: {}}},
-		}},
+		Cache: cache.Options{ByObject: cached},
 	}.New()
 	if err != nil {
 		return nil, nil, err
@@ -212,9 +217,16 @@ func carryWorks(mgr manager.Manager, executor *exec.Executor, leadership *figure
 	if err != nil {
 		return fmt.Errorf("having ReleaseWorks counted: %w", err)
 	}
+	records := releaserecord.New(releaserecord.Config{
+		Live: executor.Client, Chains: releaserecord.Recorder{Recorder: executor.Evidence}, Time: executor.Time, Namespace: setup.Namespace,
+		Log: setup.Log.WithName("release"),
+	})
+	if err := records.Register(mgr); err != nil {
+		return fmt.Errorf("having releases recorded: %w", err)
+	}
 	works := &releasework.Reconciler{
 		Live: executor.Client, Targets: executor.Targets, Guards: executor.Guards, Recorder: mgr.GetEventRecorder(lease), Time: executor.Time,
-		Namespace: setup.Namespace, Metrics: metrics, Log: setup.Log.WithName("release"),
+		Namespace: setup.Namespace, Records: records, Metrics: metrics, Log: setup.Log.WithName("release"),
 	}
 	if err := works.Register(mgr); err != nil {
 		return fmt.Errorf("having ReleaseWorks carried out: %w", err)

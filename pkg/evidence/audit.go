@@ -28,6 +28,9 @@ const (
 	LabelFence = "plumbline.dev/fence"
 	// LabelReleaseWork holds the uid of the ReleaseWork whose write it is.
 	LabelReleaseWork = "plumbline.dev/release-work"
+	// LabelReleaseWorkFence marks a target so that a write still under way for a ReleaseWork
+	// conflicts. It holds the uid of the work.
+	LabelReleaseWorkFence = "plumbline.dev/release-work-fence"
 )
 
 // bookkeeping is what our service accounts write about themselves: no target of
@@ -84,7 +87,7 @@ type Write struct {
 	// Plan, Step and Fence are the marks.
 	Plan, Step string
 	Fence      bool
-	// Work is the uid of a ReleaseWork, if the write is marked as that of one.
+	// Work is the uid of a ReleaseWork, if the write is marked as that of one, or as its fence.
 	Work string
 }
 

@@ -64,7 +64,7 @@ func (w *Write) mark(labels map[string]string) {
 		return
 	}
 	w.Plan, w.Step, w.Fence = strings.Cut(labels[LabelFence], ".")
-	w.Work = labels[LabelReleaseWork]
+	w.Work = cmp.Or(labels[LabelReleaseWork], labels[LabelReleaseWorkFence])
 }
 
 // readBody of a request or an answer; false if there is none to be read.

@@ -25,6 +25,8 @@ const (
 	BodyAuthorized BodyOf = "Authorized"
 	// BodyWritten: the target as the write leaves it.
 	BodyWritten BodyOf = "Written"
+	// BodyCursors: how far the records before this one tell of each release.
+	BodyCursors BodyOf = "Cursors"
 )
 
 // Body names the content that a record speaks of. The writer stores the content before the

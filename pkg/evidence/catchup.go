@@ -17,6 +17,8 @@ type Tail struct {
 	Key string
 	// Policy is the one that the last record names; nil where that record is not known.
 	Policy *Policy
+	// Delivery has the Environment if the chain is one of releases; nil otherwise.
+	Delivery *Delivery
 	// Undeclared is the end of a key that the signer has succeeded by its own word. The
 	// caller has to declare it.
 	Undeclared *KeyEnd
@@ -58,7 +60,8 @@ func (w Writer) begin(ctx context.Context, chain string, head Head, ends []KeyEn
 		return tail, keys, &ConflictError{Name: last.Name, Want: head.Digest, Have: last.Digest, Problem: "the record at the head is another one"}
 	}
 	keys.follow(last)
-	tail.Key, tail.Policy = keys.next(head.Sequence), last.Record.Policy
+	tail.Key = keys.next(head.Sequence)
+	tail.pass(&last.Record)
 	return tail, keys, nil
 }
 
@@ -77,8 +80,17 @@ func (w Writer) follow(ctx context.Context, name string, keys *signing, tail *Ta
 	if err := w.mayStand(sealed, keys, tail); err != nil {
 		return Sealed{}, err
 	}
-	tail.Head, tail.Key, tail.Policy = sealed.Head(), keys.next(sealed.Record.Chain.Sequence), sealed.Record.Policy
+	tail.Head, tail.Key = sealed.Head(), keys.next(sealed.Record.Chain.Sequence)
+	tail.pass(&sealed.Record)
 	return sealed, nil
+}
+
+// pass notes what the last record tells of its chain.
+func (t *Tail) pass(last *Record) {
+	t.Policy, t.Delivery = last.Policy, nil
+	if last.Delivery != nil {
+		t.Delivery = &Delivery{Environment: last.Delivery.Environment}
+	}
 }
 
 // mayStand judges the key of a record. Where it is not known which key signed last, the

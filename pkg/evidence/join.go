@@ -63,12 +63,16 @@ type joiner struct {
 	seen      map[version]bool
 	steps     map[marks]string // audit id of the step's first write
 	bodiless  map[string]bool  // objects written without bodies in the log
+	// works are the records of ReleaseWorks by the uid of the work, and order has them as they were read.
+	works map[string]*workRecords
+	order []*workRecords
 }
 
 // Join compares records with the writes of an audit log. A write and a record
 // belong together by the version that the write left, uid and resourceVersion,
 // if the API server's answer is in the log and was the source of the record;
-// else by the marks that a write carries.
+// else by the marks that a write carries. A write for a ReleaseWork is joined by its mark and by the version
+// that the recorded intent of the work binds it to.
 func Join(records []Record, log *AuditLog, o JoinOptions) *JoinReport {
 	j := newJoiner(records, o)
 	if log.Damaged > 0 {
@@ -79,15 +83,17 @@ func Join(records []Record, log *AuditLog, o JoinOptions) *JoinReport {
 	certain, uncertain := j.sift(writes)
 	rest := slices.DeleteFunc(certain, j.matchVersion)
 	rest = slices.DeleteFunc(rest, j.matchMarks)
+	rest = slices.DeleteFunc(rest, j.matchWork)
 	for _, w := range rest {
 		j.without(w)
 	}
 	for _, w := range uncertain {
-		if !j.matchVersion(w) && !j.matchMarks(w) {
+		if !j.matchVersion(w) && !j.matchMarks(w) && !j.matchWork(w) {
 			j.report.Uncertain++
 		}
 	}
 	j.unmatched()
+	j.unmatchedWorks()
 	return j.report
 }
 
@@ -95,9 +101,13 @@ func newJoiner(records []Record, o JoinOptions) *joiner {
 	j := &joiner{
 		options: o, report: &JoinReport{Problems: []Problem{}},
 		byMarks: map[marks][]*effect{}, byVersion: map[version]*effect{}, seen: map[version]bool{},
-		steps: map[marks]string{}, bodiless: map[string]bool{},
+		steps: map[marks]string{}, bodiless: map[string]bool{}, works: map[string]*workRecords{},
 	}
 	for _, r := range records {
+		if r.Delivery != nil {
+			j.noteWork(r)
+			continue
+		}
 		if !r.Wrote() {
 			continue
 		}
@@ -249,7 +259,7 @@ func (w Write) problem(kind ProblemKind, text string) Problem {
 func (w Write) markText() string {
 	switch {
 	case w.Plan == "" && w.Work != "":
-		return "; it is marked as the write of the ReleaseWork with uid " + w.Work + ", which has no signed record"
+		return "; it is marked as a write for the ReleaseWork with uid " + w.Work + ", and no signed record of that work tells of it"
 	case w.Plan == "":
 		return ""
 	}

@@ -139,7 +139,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestJoin_NamesTheReleaseWorkOfAWrite: works have no signed record, so an auditor looks at the work.
+// TestJoin_NamesTheReleaseWorkOfAWrite: an auditor looks at a work whose record is missing.
 func TestJoin_NamesTheReleaseWorkOfAWrite(t *testing.T) {
 	written := event("a", func(_, request, answer object) {
 		metadata(request)["labels"] = object{evidence.LabelReleaseWork: "w-uid"}

@@ -20,7 +20,9 @@ type chainWalk struct {
 	linked   bool
 	atHead   string           // digest of the record at the head that was given
 	events   map[string]int64 // sequence of each event told
-	keys     *signing
+	// gone counts how often a release was gone, by its uid: one that is restored may tell its events again.
+	gone map[string]int
+	keys *signing
 	// good are the records that may be withdrawn, as far as that, by their sequence.
 	good map[int64]told
 }
@@ -130,17 +132,30 @@ func (v *verifier) place(s Sealed) {
 	if wrong := c.keys.follow(s); wrong != "" {
 		v.problem(ProblemKeyOutOfRange, s, wrong)
 	}
-	id := s.Record.ID()
-	if before, ok := c.events[id]; ok {
-		v.problem(ProblemRepeated, s, fmt.Sprintf("tells of %s, as record %d does", id, before))
-	} else {
-		c.events[id] = s.Record.Chain.Sequence
-	}
+	v.judgeEvent(s)
 	v.withdraw(s)
 	v.comparePlan(s)
 	c.count(s)
 	if v.options.Each != nil {
 		v.options.Each(s)
+	}
+}
+
+// judgeEvent reports an event that was told before.
+func (v *verifier) judgeEvent(s Sealed) {
+	c, id, release := v.chain, s.Record.ID(), ""
+	event := id
+	if d := s.Record.Delivery; d != nil && d.Release != nil {
+		release = d.Release.UID
+		event = fmt.Sprintf("%d:%s", c.gone[release], id)
+	}
+	if before, ok := c.events[event]; ok {
+		v.problem(ProblemRepeated, s, fmt.Sprintf("tells of %s, as record %d does", id, before))
+	} else {
+		c.events[event] = s.Record.Chain.Sequence
+	}
+	if s.Record.Kind == KindReleaseGone {
+		c.gone[release]++
 	}
 }
 

@@ -39,6 +39,22 @@ const (
 	KindKeySucceeded Kind = "KeySucceeded"
 )
 
+// The kinds of records of releases. Each has its [Delivery].
+const (
+	// KindReleaseDecision: a line of the history of a release.
+	KindReleaseDecision Kind = "ReleaseDecision"
+	// KindWorkIntended: the executor is about to write for a ReleaseWork.
+	KindWorkIntended Kind = "WorkIntended"
+	// KindWorkEnded: how a ReleaseWork ended, with its effect if it had one.
+	KindWorkEnded Kind = "WorkEnded"
+	// KindHistoryGap: lines of the history were gone before they were recorded.
+	KindHistoryGap Kind = "HistoryGap"
+	// KindHistorySetBack: the history has gone back, as a status does that is restored.
+	KindHistorySetBack Kind = "HistorySetBack"
+	// KindReleaseGone: the release does not exist any more.
+	KindReleaseGone Kind = "ReleaseGone"
+)
+
 // Origin says how it is known that an effect took place. It is empty when there
 // was none.
 type Origin string
@@ -78,6 +94,8 @@ type Record struct {
 	Step     *Step     `json:"step,omitempty"`
 	Intent   *Intent   `json:"intent,omitempty"`
 	Result   Result    `json:"result"`
+	// Delivery is what a record of a release has; nil in a record of a remediation.
+	Delivery *Delivery `json:"delivery,omitempty"`
 	// Withdraws is what a KindDecisionWithdrawn withdraws.
 	Withdraws *Head `json:"withdraws,omitempty"`
 	// Succession is that of a KindKeySucceeded.
@@ -97,7 +115,8 @@ type Record struct {
 	Builder Builder `json:"builder"`
 }
 
-// Chain is a record's place. UID is that of the policy whose chain it is.
+// Chain is a record's place. UID is that of the policy whose chain it is; of records of releases,
+// that of the Environment, or of Plumbline's own namespace for releases that belong to none.
 type Chain struct {
 	UID string `json:"uid"`
 	// Sequence counts from 1 without gaps.
@@ -197,6 +216,9 @@ func (r Record) Decides() bool {
 
 // ID names the event. A chain tells no event twice, unless it was withdrawn in between.
 func (r Record) ID() string {
+	if r.Delivery != nil && r.Delivery.Release != nil {
+		return r.deliveryID()
+	}
 	plan, step := "", "plan"
 	if r.Plan != nil {
 		plan = r.Plan.UID
@@ -222,6 +244,7 @@ func (r Record) Normalized() Record {
 		intent.At = normalTime(intent.At)
 		r.Intent = &intent
 	}
+	r.Delivery = r.Delivery.normalized()
 	return r
 }
 

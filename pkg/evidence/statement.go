@@ -18,8 +18,10 @@ const (
 	PayloadType = "application/vnd.in-toto+json"
 	// StatementType is version 1 of the in-toto Attestation Framework.
 	StatementType = "https://in-toto.io/Statement/v1"
-	// PredicateType is that of a Record.
+	// PredicateType is that of a Record of a remediation.
 	PredicateType = "https://plumbline.dev/attestation/remediation/v1"
+	// DeliveryPredicateType is that of a Record of a release.
+	DeliveryPredicateType = "https://plumbline.dev/attestation/delivery/v1"
 )
 
 const digestPrefix = "sha256:"
@@ -65,7 +67,7 @@ func encode(r Record) ([]byte, error) {
 	payload, err := marshal(statement{
 		Type:          StatementType,
 		Subject:       []descriptor{{Name: r.Subject.String(), Digest: digestSet(r.Subject.Hash)}},
-		PredicateType: PredicateType,
+		PredicateType: r.predicateType(),
 		Predicate:     predicate,
 	})
 	if err != nil {
@@ -77,6 +79,14 @@ func encode(r Record) ([]byte, error) {
 	return payload, nil
 }
 
+// predicateType is that of the record's statement.
+func (r Record) predicateType() string {
+	if r.Delivery != nil {
+		return DeliveryPredicateType
+	}
+	return PredicateType
+}
+
 // decode the bytes that were signed. Fields that this version does not know are
 // passed over, as in-toto asks of its consumers.
 func decode(payload []byte) (Record, error) {
@@ -84,13 +94,16 @@ func decode(payload []byte) (Record, error) {
 	if err := json.Unmarshal(payload, &s); err != nil {
 		return Record{}, envelopeError(FaultMalformed, fmt.Errorf("decoding statement: %w", err))
 	}
-	if s.Type != StatementType || s.PredicateType != PredicateType {
+	if s.Type != StatementType || s.PredicateType != PredicateType && s.PredicateType != DeliveryPredicateType {
 		return Record{}, envelopeError(FaultWrongType,
 			fmt.Errorf("statement of type %.120q with a predicate of type %.120q", s.Type, s.PredicateType))
 	}
 	var r Record
 	if err := json.Unmarshal(s.Predicate, &r); err != nil {
 		return Record{}, envelopeError(FaultMalformed, fmt.Errorf("decoding predicate: %w", err))
+	}
+	if s.PredicateType != r.predicateType() {
+		return Record{}, envelopeError(FaultWrongType, fmt.Errorf("the predicate of type %s has the content of another type", s.PredicateType))
 	}
 	if len(s.Subject) != 1 {
 		return Record{}, envelopeError(FaultMalformed, fmt.Errorf("%d subjects, want one", len(s.Subject)))

@@ -69,6 +69,7 @@ type rules struct {
 	mayWrite bool
 	key      bool // its succession, which no other kind has
 	earlier  bool // the record that it withdraws, as no other kind does, and its plan
+	delivery bool // its release, which no other kind has
 }
 
 func rulesOf(k Kind) (rules, error) {
@@ -85,6 +86,10 @@ func rulesOf(k Kind) (rules, error) {
 		return rules{earlier: true}, nil
 	case KindKeySucceeded:
 		return rules{key: true}, nil
+	case KindReleaseDecision, KindWorkIntended, KindHistoryGap, KindHistorySetBack, KindReleaseGone:
+		return rules{delivery: true}, nil
+	case KindWorkEnded:
+		return rules{delivery: true, state: true, mayWrite: true}, nil
 	default:
 		return rules{}, invalid("kind", "%q is unknown", k)
 	}
@@ -95,7 +100,7 @@ func (r Record) validateKind() error {
 	if err != nil {
 		return err
 	}
-	return cmp.Or(r.validateParticulars(must), r.validateEffect(must))
+	return cmp.Or(r.validateParticulars(must), r.validateDelivery(must), r.validateEffect(must))
 }
 
 // validateParticulars checks what records of one kind alone have.
@@ -137,7 +142,7 @@ func (r Record) validateEffect(must rules) error {
 func (r Record) validateParts() error {
 	return cmp.Or(
 		r.Drift.validate(), r.Severity.validate(), r.Policy.validate(r.Chain.UID),
-		r.Plan.validate(), r.Step.validate(), r.Intent.validate(), r.Result.validate(), r.Succession.validate(),
+		r.Plan.validate(), r.Step.validate(), r.Intent.validate(), r.Result.validate(r.Delivery != nil), r.Succession.validate(),
 		required(uidPattern, "chain.uid", r.Chain.UID, maxUID),
 	)
 }
@@ -257,7 +262,8 @@ func (i *Intent) validate() error {
 	)
 }
 
-func (r Result) validate() error {
+// validate checks a result. A write to an autoscaler, which a ReleaseWork makes, leaves no hash.
+func (r Result) validate(mayLackHash bool) error {
 	if err := cmp.Or(
 		optional(wordPattern, "result.state", r.State),
 		optional(wordPattern, "result.reason", r.Reason),
@@ -274,6 +280,9 @@ func (r Result) validate() error {
 	case OriginAPIResponse, OriginRecovered:
 		if r.ResourceVersion == "" {
 			return invalid("result.resourceVersion", "is missing; something was written")
+		}
+		if mayLackHash && r.Hash == "" {
+			return nil
 		}
 		return hash("result.hash", r.Hash)
 	default:

@@ -133,7 +133,7 @@ func (v *verifier) begin(chain string) {
 	v.seen[chain] = true
 	v.chain = &chainWalk{
 		report: ChainReport{UID: chain, Last: start},
-		next:   start.Sequence + 1, previous: start.Digest, linked: true, events: map[string]int64{},
+		next:   start.Sequence + 1, previous: start.Digest, linked: true, events: map[string]int64{}, gone: map[string]int{},
 		keys: newSigning(chain, v.options.Ends), good: map[int64]told{},
 	}
 }

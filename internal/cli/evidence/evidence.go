@@ -35,9 +35,9 @@ const (
 // Command returns the group "evidence" with its verbs.
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
-	return invocation.NewGroup("evidence", "Show and verify the signed records of remediation",
+	return invocation.NewGroup("evidence", "Show and verify the signed records of remediation and releases",
 		`Show and verify the signed records that the executor leaves of every step and
-every decision. Records are read from their store, or from a copy of it, with
+every decision, of plans and of releases. Records are read from their store, or from a copy of it, with
 --evidence, or through an executor that serves them; the format is in docs/reference/evidence.md.`,
 		a.getCommand(), a.verifyCommand())
 }

@@ -3,6 +3,7 @@
 package evidence
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,12 +32,18 @@ type evidenceReport struct {
 type chainReport struct {
 	evidence.ChainReport
 	Policy string `json:"policy,omitempty"`
+	// Releases names the Environment whose releases the chain is about, or "none" for releases that
+	// belong to no Environment.
+	Releases string `json:"releases,omitempty"`
 	// Head is how far the chain must go; absent where nobody says so.
 	Head *evidence.Head `json:"head,omitempty"`
 	// Anchor is the last of the checkpoints, and Checkpoints how many there are.
 	Anchor      *evidence.Checkpoint `json:"anchor,omitempty"`
 	Checkpoints int                  `json:"checkpoints,omitempty"`
 }
+
+// noEnvironment stands for releases that belong to no Environment.
+const noEnvironment = "none"
 
 // plansReport counts the plans whose statuses were compared, and those that have
 // not ended.
@@ -67,6 +74,9 @@ func newEvidenceReport(store string, known *evidenceKnown, found *evidence.Repor
 	for _, chain := range found.Chains {
 		points := known.anchors[chain.UID]
 		report := chainReport{ChainReport: chain, Policy: policies[chain.UID], Anchor: noted(points), Checkpoints: len(points)}
+		if environment, is := known.releases[chain.UID]; is {
+			report.Releases = cmp.Or(environment, noEnvironment)
+		}
 		if head, ok := known.heads[chain.UID]; ok {
 			report.Head = &head
 		} else if report.Anchor == nil {
@@ -135,11 +145,20 @@ func shortKeys(ids []string) []string {
 	return shown
 }
 
-func describeChain(d *invocation.Description, c *chainReport, offline bool) {
-	name := c.UID
-	if c.Policy != "" {
-		name = c.Policy + " (" + c.UID + ")"
+// nameChain says whose chain it is.
+func nameChain(c *chainReport) string {
+	switch {
+	case c.Policy != "":
+		return c.Policy + " (" + c.UID + ")"
+	case c.Releases == noEnvironment:
+		return "releases of no Environment (" + c.UID + ")"
+	case c.Releases != "":
+		return "releases of " + c.Releases + " (" + c.UID + ")"
 	}
+	return c.UID
+}
+
+func describeChain(d *invocation.Description, c *chainReport, offline bool) {
 	end := "its end is not known: no ledger tells it"
 	switch {
 	case c.Head != nil && c.Ahead > 0:
@@ -155,7 +174,7 @@ func describeChain(d *invocation.Description, c *chainReport, offline bool) {
 	case offline:
 		end = "its end was not compared"
 	}
-	d.Line(1, "%s  %s, last #%d; %s", name, plural.Of(c.Records, "good record"), c.Last.Sequence, end)
+	d.Line(1, "%s  %s, last #%d; %s", nameChain(c), plural.Of(c.Records, "good record"), c.Last.Sequence, end)
 	if c.Anchor != nil {
 		d.Line(2, "compared with %s, the last one at #%d of %s", plural.Of(c.Checkpoints, "checkpoint"), c.Anchor.Sequence, c.Anchor.At.Format(time.RFC3339))
 	}

@@ -45,7 +45,8 @@ name; with --offline that is left out, and records missing at the end of a chain
 are not seen: the end of the chain is not known, unless --anchor tells it.
 
 --audit-log compares the records with the API server's audit log: writes of the
-executor without a record, records without a write. The log must hold bodies of
+executor without a record, records without a write. Writes for ReleaseWorks have
+their records in the chain of the Environment. The log must hold bodies of
 what the executor writes. Where it does not cover all of the time of the
 records, --since, --since-time and --until-time say which time is compared.
 
@@ -154,14 +155,16 @@ type evidenceKnown struct {
 	anchors map[string][]evidence.Checkpoint
 	plans   []evidence.PlanStatus
 	running int // plans that have not ended, and are not compared
-	writers []string
-	offline bool
+	// releases has the chains of releases, with the Environment of each, which is empty for the rest.
+	releases map[string]string
+	writers  []string
+	offline  bool
 }
 
 // evidenceKnown asks the cluster. All of it is read before the first record, so
 // that what is recorded meanwhile is more than was noted, and never less.
 func (a *app) evidenceKnown(ctx context.Context, o *verifyOptions) (*evidenceKnown, error) {
-	known := &evidenceKnown{offline: o.offline, writers: o.writers}
+	known := &evidenceKnown{offline: o.offline, writers: o.writers, releases: map[string]string{}}
 	system := o.system
 	if o.offline && system == "" {
 		system = actions.SystemNamespace
@@ -249,6 +252,9 @@ func (o *verifyOptions) verify(ctx context.Context, known *evidenceKnown) (*evid
 			records = append(records, s.Record)
 			if s.Record.Policy != nil {
 				policies[s.Record.Chain.UID] = s.Record.Policy.Name
+			}
+			if s.Record.Delivery != nil {
+				known.releases[s.Record.Chain.UID] = s.Record.Delivery.Environment
 			}
 		},
 	})

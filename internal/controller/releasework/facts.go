@@ -37,6 +37,7 @@ func (r *Reconciler) read(ctx context.Context, key types.NamespacedName) (*work.
 	if work.Final(w.Status.Phase) {
 		return facts, nil
 	}
+	facts.Recorded, facts.Unrecorded = r.Records.Recorded(w)
 	if err := r.fill(ctx, facts); err != nil {
 		r.Log.Error(err, "reading what a ReleaseWork depends on", "namespace", w.Namespace, "work", w.Name)
 		facts.Unread = err.Error()

@@ -34,6 +34,7 @@ var (
 		v1alpha1.WorkTargetMoved, v1alpha1.WorkTerminating, v1alpha1.WorkUnreadable, v1alpha1.WorkAutoscalerMissing,
 		v1alpha1.WorkAutoscalerAmbiguous, v1alpha1.WorkAutoscalerTooSmall, v1alpha1.WorkAutoscalerControlled,
 		v1alpha1.WorkGroupGone, v1alpha1.WorkGroupChanged, v1alpha1.WorkGroupAutoscaled, v1alpha1.WorkCapacityShort, v1alpha1.WorkTooManyReplicas,
+		v1alpha1.WorkEvidenceUnavailable,
 	}
 )
 

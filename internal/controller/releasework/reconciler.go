@@ -18,8 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
@@ -52,15 +55,28 @@ type Reconciler struct {
 	Time exec.Time
 	// Namespace is Plumbline's own, where the ledgers are.
 	Namespace string
+	// Records tells what is recorded of works.
+	Records Records
 	// Metrics count the works that end; may be nil.
 	Metrics *Metrics
 	Log     logr.Logger
+}
+
+// Records tells what is recorded. No answer waits for the store of the records.
+type Records interface {
+	// Recorded says whether the intent of a work is recorded, and why records of its release cannot be stored now.
+	Recorded(w *v1alpha1.ReleaseWork) (recorded bool, problem string)
+	// HasEnd says whether the end of a work is recorded.
+	HasEnd(w *v1alpha1.ReleaseWork) bool
+	// Woken tells of works whose intent was recorded.
+	Woken() <-chan event.TypedGenericEvent[*v1alpha1.ReleaseWork]
 }
 
 // Register adds the controller to a manager, with one worker.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("releasework").
 		For(&v1alpha1.ReleaseWork{}, builder.WithPredicates(predicate.GenerationChangedPredicate{}, unfinished())).
+		WatchesRawSource(source.TypedChannel(r.Records.Woken(), &handler.TypedEnqueueRequestForObject[*v1alpha1.ReleaseWork]{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).Complete(r)
 	if err != nil {
 		return fmt.Errorf("registering the controller of ReleaseWorks: %w", err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,6 +65,8 @@ type chain struct {
 	decided map[evidence.Head]string
 	// signed are the keys of the last records.
 	signed map[string]bool
+	// delivered are the last records of a chain of releases, from old to new.
+	delivered []evidence.Record
 }
 
 // event is what a record tells, and where.
@@ -106,6 +109,35 @@ func (r *Recorder) KeepHead(ctx context.Context, environment, uid string) error 
 		return err
 	}
 	return r.keep(ctx, environment, uid, c)
+}
+
+// Delivered returns the newest records of a chain of releases, in their order. They go up to its end. Those that
+// the store has no more are left out.
+func (r *Recorder) Delivered(ctx context.Context, environment, uid string) ([]evidence.Record, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, err := r.chain(ctx, environment, uid)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(c.delivered), nil
+}
+
+// ReadBefore reads the records of a chain before a sequence, in their order, without those that the store has
+// no more.
+func (r *Recorder) ReadBefore(ctx context.Context, uid string, before int64) ([]evidence.Record, error) {
+	var records []evidence.Record
+	for sequence := int64(1); sequence < before; sequence++ {
+		sealed, err := r.read(ctx, evidence.Name(uid, sequence))
+		switch {
+		case errors.Is(err, evidence.ErrNotFound):
+		case err != nil:
+			return nil, err
+		default:
+			records = append(records, sealed.Record)
+		}
+	}
+	return records, nil
 }
 
 // unkept returns the heads of a chain of which the last one is still to be kept, if there is one.
@@ -176,6 +208,10 @@ func (c *chain) note(s evidence.Sealed) {
 	c.told[now.id] = now.at
 	c.order = append(c.order, now)
 	c.signed[s.KeyID] = true
+	if s.Record.Delivery != nil {
+		c.delivered = append(c.delivered, s.Record)
+		c.delivered = c.delivered[max(0, len(c.delivered)-lookBack):]
+	}
 	if len(c.order) > lookBack {
 		oldest := c.order[0]
 		if c.order = c.order[1:]; c.told[oldest.id] == oldest.at {

@@ -35,24 +35,40 @@ func (h LedgerHeads) Head(ctx context.Context, environment, chain string) (evide
 
 // Keep implements Heads. Where there is no more room, those of policies that are
 // gone make some: their records stay, and only that their end is not cut off can no
-// longer be proven from the ledger.
+// longer be proven from the ledger. A chain of releases stays as long as its Environment.
 func (h LedgerHeads) Keep(ctx context.Context, environment, chain string, left ...evidence.Head) error {
 	full, err := h.keep(ctx, environment, chain, left, nil)
 	if err != nil || !full {
 		return err
 	}
-	var policies v1alpha1.RemediationPolicyList
-	if err := h.Client.List(ctx, &policies); err != nil {
-		return fmt.Errorf("listing policies to make room in ledger %s: %w", environment, err)
-	}
-	there := map[string]bool{}
-	for i := range policies.Items {
-		there[string(policies.Items[i].UID)] = true
+	there, err := h.owners(ctx)
+	if err != nil {
+		return fmt.Errorf("looking for room in ledger %s: %w", environment, err)
 	}
 	if full, err = h.keep(ctx, environment, chain, left, there); full {
 		return fmt.Errorf("ledger %s has no room for the evidence of another policy: it has those of %d", environment, maxChains)
 	}
 	return err
+}
+
+// owners are the uids of all policies and Environments: each may have a chain.
+func (h LedgerHeads) owners(ctx context.Context) (map[string]bool, error) {
+	var policies v1alpha1.RemediationPolicyList
+	if err := h.Client.List(ctx, &policies); err != nil {
+		return nil, fmt.Errorf("listing policies: %w", err)
+	}
+	var environments v1alpha1.EnvironmentList
+	if err := h.Client.List(ctx, &environments); err != nil {
+		return nil, fmt.Errorf("listing Environments: %w", err)
+	}
+	there := map[string]bool{}
+	for i := range policies.Items {
+		there[string(policies.Items[i].UID)] = true
+	}
+	for i := range environments.Items {
+		there[string(environments.Items[i].UID)] = true
+	}
+	return there, nil
 }
 
 // keep stores the last head; of the policies of the others only those in there count, if

@@ -180,6 +180,28 @@ func TestAFullLedgerForgetsTheChainsOfPoliciesThatAreGone(t *testing.T) {
 			t.Errorf("chains (-want +got):\n%s", diff)
 		}
 	})
+	t.Run("the chain of an Environment's releases stays", func(t *testing.T) {
+		w, _ := full(0)
+		environment := &v1alpha1.Environment{}
+		if err := w.Client.Get(t.Context(), types.NamespacedName{Name: "production"}, environment); err != nil {
+			t.Fatal(err)
+		}
+		l := w.readLedgerNow("production")
+		l.Status.Chains[7].PolicyUID = string(environment.UID)
+		if err := w.Client.Status().Update(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		if err := (LedgerHeads{w.Executor}).Keep(t.Context(), "production", "new", head); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range w.readLedgerNow("production").Status.Chains {
+			got = append(got, c.PolicyUID)
+		}
+		if diff := cmp.Diff([]string{string(environment.UID), "new"}, got); diff != "" {
+			t.Errorf("chains (-want +got):\n%s", diff)
+		}
+	})
 	t.Run("none is gone", func(t *testing.T) {
 		w, _ := full(maxChains)
 		if err := (LedgerHeads{w.Executor}).Keep(t.Context(), "production", "new", head); err == nil || !strings.Contains(err.Error(), "no room") {

@@ -65,15 +65,28 @@ func (r *Recorder) succeed(ctx context.Context, environment, uid string, c *chai
 }
 
 // succession is the record of a change of keys. It is about the policy, as the last record
-// names it.
+// names it, or about what a chain of releases belongs to.
 func (r *Recorder) succession(uid string, tail evidence.Tail) evidence.Record {
 	record := evidence.Record{
 		At: r.Now(), Chain: evidence.Chain{UID: uid}, Policy: tail.Policy, InitiatedBy: evidence.InitiatedBySystem, Builder: r.Builder,
 		Occurrence: int32(min(tail.Sequence, math.MaxInt32)), //nolint:gosec // bounded
+	}
+	if tail.Delivery != nil {
+		record.Delivery, record.Subject = tail.Delivery, ownerOf(uid, tail)
+		return record
 	}
 	policy := cmp.Or(tail.Policy, &evidence.Policy{Name: uid, Digest: tail.Digest})
 	record.Subject = evidence.Subject{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "RemediationPolicy", Name: policy.Name, UID: uid, Hash: policy.Digest,
 	}
 	return record
+}
+
+// ownerOf is the Environment of a chain of releases, or Plumbline's namespace for the chain of the rest, of
+// which the uid alone is known here.
+func ownerOf(uid string, tail evidence.Tail) evidence.Subject {
+	if name := tail.Delivery.Environment; name != "" {
+		return evidence.Subject{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Environment", Name: name, UID: uid, Hash: tail.Digest}
+	}
+	return evidence.Subject{APIVersion: "v1", Kind: "Namespace", Name: uid, UID: uid, Hash: tail.Digest}
 }

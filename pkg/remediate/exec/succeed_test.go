@@ -104,6 +104,51 @@ func TestAfterAChangeOfKeysTheOldOneSignsNoFurtherRecord(t *testing.T) {
 	}
 }
 
+// TestAChangeOfKeysInAChainOfReleasesIsOneOfReleases: a further change of keys knows the Environment as well.
+func TestAChangeOfKeysInAChainOfReleasesIsOneOfReleases(t *testing.T) {
+	for name, environment := range map[string]string{"of an Environment": "production", "of no Environment": ""} {
+		t.Run(name, func(t *testing.T) {
+			w, ends := chained(t), &fakeEnds{}
+			decided := w.record(1)
+			decided.Kind, decided.Policy, decided.Plan, decided.Step, decided.Intent, decided.Drift, decided.Severity = evidence.KindReleaseDecision, nil, nil, nil, nil, nil, nil
+			decided.Result = evidence.Result{}
+			decided.Delivery = &evidence.Delivery{
+				Environment: environment, Release: &evidence.Release{Namespace: "shop", Name: "web", UID: "r-1"},
+				Decision: &evidence.Decision{Number: 1, Event: "ab.started"},
+			}
+			if _, err := w.Evidence.Tell(t.Context(), "production", decided); err != nil {
+				t.Fatal(err)
+			}
+			var last *Recorder
+			for n := byte(2); n <= 3; n++ {
+				last = w.rotated(n, true, ends)
+				if err := last.Meet(t.Context(), "production", policyUID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			records, err := last.Delivered(t.Context(), "production", policyUID)
+			if err != nil || len(records) != 3 {
+				t.Fatalf("%d records, %v", len(records), err)
+			}
+			want := map[string]evidence.Subject{
+				"production": {APIVersion: "plumbline.dev/v1alpha1", Kind: "Environment", Name: "production", UID: policyUID},
+				"":           {APIVersion: "v1", Kind: "Namespace", Name: policyUID, UID: policyUID},
+			}[environment]
+			for i := range records[1:] {
+				r := &records[i+1]
+				want.Hash = r.Subject.Hash
+				if diff := cmp.Diff(want, r.Subject); diff != "" || r.Kind != evidence.KindKeySucceeded || r.Delivery.Environment != environment {
+					t.Errorf("%+v; the subject (-want +got):\n%s", r, diff)
+				}
+			}
+			before, err := last.ReadBefore(t.Context(), policyUID, 3)
+			if err != nil || len(before) != 2 {
+				t.Errorf("%d records before the last one, %v", len(before), err)
+			}
+		})
+	}
+}
+
 // verifyWith is verify, for a chain that has seen several keys.
 func (w *world) verifyWith(r *Recorder, ends *fakeEnds, records int) {
 	w.Helper()

@@ -48,6 +48,11 @@ type Facts struct {
 	// Halted tells who halted a ledger that counts for the namespace, and why; empty if none
 	// is halted.
 	Halted string
+	// Recorded says that the intent of the work, as it is stored, has its signed record. Unrecorded tells why no
+	// record can be stored now; empty if records can be stored, as far as it is known. Only a work that makes
+	// the cluster do more waits for its record.
+	Recorded   bool
+	Unrecorded string
 	// Unread tells what could not be read; empty if all of the above is known.
 	Unread string
 	// Tried and Wrote are the answers to the last dry run and write of this process, which

@@ -32,6 +32,12 @@ func GivesBack(work *v1alpha1.ReleaseWork, release *v1alpha1.ABRelease) bool {
 
 func givesBack(f *Facts) bool { return GivesBack(f.Work, f.Release) }
 
+// NeedsRecord says whether a signed record of the intent must be stored before the write. A work that makes the
+// cluster do less, or gives replicas back, waits for no record.
+func NeedsRecord(work *v1alpha1.ReleaseWork, release *v1alpha1.ABRelease) bool {
+	return !GivesBack(work, release)
+}
+
 // IsBefore says whether a work comes before another one of the same release.
 func IsBefore(a, b *v1alpha1.ReleaseWork) bool {
 	return a.Spec.Run < b.Spec.Run || a.Spec.Run == b.Spec.Run && a.Spec.Number < b.Spec.Number

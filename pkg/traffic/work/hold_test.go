@@ -60,6 +60,7 @@ func TestNext_HoldsAMinimum(t *testing.T) {
 		ObservedGeneration: 1, Phase: v1alpha1.WorkSucceeded, StartTime: new(metav1.NewTime(now)), EndTime: new(metav1.NewTime(now)),
 		TargetRef: &v1alpha1.ReleaseWorkTarget{Kind: v1alpha1.WorkTargetAutoscaler, Name: "web", UID: "web-uid"},
 		Intent:    &v1alpha1.ReleaseWorkIntent{UID: "web-uid", ResourceVersion: "1", StorageTime: metav1.NewTime(now)},
+		Result:    &v1alpha1.ReleaseWorkResult{ResourceVersion: "101", Origin: v1alpha1.ResultResponse},
 		Held:      holding(2, 6),
 	}
 	if diff := cmp.Diff(want, w.work.Status); diff != "" || w.minimum() != 6 || w.writes != 1 || w.autoscaler().GetLabels()[v1alpha1.LabelReleaseWork] != "w-uid" {

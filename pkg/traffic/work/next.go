@@ -64,10 +64,22 @@ func written(f *Facts) bool {
 
 // verify ends a work that has written, by what the target has now.
 func verify(f *Facts) Action {
+	var a Action
 	if asIntended(f, target(f), f.Work.Status.Intent.TemplateHash) {
-		return succeed(f, "")
+		a = succeed(f, "")
+	} else {
+		a = end(f, v1alpha1.WorkFailed, object(v1alpha1.WorkTargetMoved, "another writer changed the %s %s after the executor wrote it", target(f).GetKind(), target(f).GetName()))
 	}
-	return end(f, v1alpha1.WorkFailed, object(v1alpha1.WorkTargetMoved, "another writer changed the %s %s after the executor wrote it", target(f).GetKind(), target(f).GetName()))
+	a.Status.Result = resultOf(f)
+	return a
+}
+
+// resultOf returns what is known of the write. An executor that has died has left no answer.
+func resultOf(f *Facts) *v1alpha1.ReleaseWorkResult {
+	if w := f.Wrote; w != nil && w.Result == Stored && w.Object != nil {
+		return &v1alpha1.ReleaseWorkResult{ResourceVersion: w.Object.GetResourceVersion(), Origin: v1alpha1.ResultResponse}
+	}
+	return &v1alpha1.ReleaseWorkResult{ResourceVersion: target(f).GetResourceVersion(), Origin: v1alpha1.ResultRecovered}
 }
 
 // asIntended says whether an object has the pod template and the replicas that the work wants. A
@@ -269,6 +281,9 @@ const CreationWindow = 20 * time.Second
 // write sends the body of the intent, unless an answer of this process says what came of it.
 func write(f *Facts, body *unstructured.Unstructured, create bool) Action {
 	if f.Wrote == nil || f.Wrote.ResourceVersion != body.GetResourceVersion() {
+		if NeedsRecord(f.Work, f.Release) && !f.Recorded {
+			return Action{Kind: Wait, Status: *f.Work.Status.DeepCopy()}
+		}
 		return Action{Kind: Write, Body: body, Create: create, Intended: f.Work.Status.Intent.StorageTime.Time}
 	}
 	switch f.Wrote.Result {

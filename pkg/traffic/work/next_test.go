@@ -34,6 +34,7 @@ func TestNext_CreatesAClone(t *testing.T) {
 		TargetRef:    &v1alpha1.ReleaseWorkTarget{Kind: v1alpha1.WorkTargetDeployment, Name: "web-canary", UID: string(w.clone.GetUID())},
 		TemplateHash: hashOf(t, w.clone),
 		Intent:       &v1alpha1.ReleaseWorkIntent{TemplateHash: hashOf(t, w.clone), StorageTime: metav1.NewTime(now)},
+		Result:       &v1alpha1.ReleaseWorkResult{ResourceVersion: w.clone.GetResourceVersion(), Origin: v1alpha1.ResultResponse},
 	}
 	if diff := cmp.Diff(want, w.work.Status); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
@@ -179,6 +180,64 @@ func TestNext_Answers(t *testing.T) {
 				t.Fatalf("no intent: %+v", w.work.Status)
 			}
 		})
+	}
+}
+
+// TestNext_WaitsForItsRecord: a work that makes the cluster do more is written after its intent is recorded.
+func TestNext_WaitsForItsRecord(t *testing.T) {
+	const create, scale, update, hold = v1alpha1.WorkCreateClone, v1alpha1.WorkScale, v1alpha1.WorkUpdateBaseline, v1alpha1.WorkHoldMinReplicas
+	cases := map[string]struct {
+		verb       v1alpha1.ReleaseWorkVerb
+		replicas   int32
+		change     func(*work.Facts)
+		unrecorded string
+		phase      v1alpha1.ReleaseWorkPhase
+		reason     v1alpha1.ReleaseWorkReason
+		writes     int
+	}{
+		"a clone":                              {verb: create, replicas: 2, phase: v1alpha1.WorkRunning},
+		"a clone that is to have more pods":    {verb: scale, replicas: 4, phase: v1alpha1.WorkRunning},
+		"the baseline":                         {verb: update, phase: v1alpha1.WorkRunning},
+		"a minimum that is raised":             {verb: hold, replicas: 6, phase: v1alpha1.WorkRunning},
+		"a clone, and the store is down":       {verb: create, replicas: 2, unrecorded: "no room", phase: v1alpha1.WorkPending, reason: v1alpha1.WorkEvidenceUnavailable},
+		"a minimum, and the store is down":     {verb: hold, replicas: 6, unrecorded: "no room", phase: v1alpha1.WorkPending, reason: v1alpha1.WorkEvidenceUnavailable},
+		"a scale to 0 waits for none":          {verb: scale, unrecorded: "no room", phase: v1alpha1.WorkSucceeded, writes: 1},
+		"the put-back of a minimum neither":    {verb: hold, change: func(f *work.Facts) { f.Holding = holding(1, 2) }, unrecorded: "no room", phase: v1alpha1.WorkSucceeded, writes: 1},
+		"a work with nothing to write neither": {verb: scale, replicas: 1, phase: v1alpha1.WorkSucceeded},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tc.verb, tc.replicas)
+			if tc.verb == scale {
+				w.withClone(t, 1)
+			}
+			w.facts.Recorded, w.facts.Unrecorded = false, tc.unrecorded
+			if tc.change != nil {
+				tc.change(&w.facts)
+			}
+			w.carry(t)
+			if got := w.work.Status; got.Phase != tc.phase || got.Reason != tc.reason || w.writes != tc.writes || got.Result != nil != (tc.writes > 0) {
+				t.Fatalf("got %+v after %d writes", got, w.writes)
+			}
+			w.facts.Recorded, w.facts.Unrecorded = true, ""
+			w.carry(t)
+			if got := w.work.Status; got.Phase != v1alpha1.WorkSucceeded {
+				t.Errorf("with its record the work is %+v", got)
+			}
+		})
+	}
+}
+
+// TestNext_SaysWhatItKnowsOfItsWrite: an executor that has died has left no answer.
+func TestNext_SaysWhatItKnowsOfItsWrite(t *testing.T) {
+	w := newWorld(t, v1alpha1.WorkCreateClone, 2)
+	w.cut = 2 // after the write
+	w.carry(t)
+	w.touch()
+	w.carry(t)
+	want := &v1alpha1.ReleaseWorkResult{ResourceVersion: w.clone.GetResourceVersion(), Origin: v1alpha1.ResultRecovered}
+	if diff := cmp.Diff(want, w.work.Status.Result); diff != "" {
+		t.Errorf("the result (-want +got):\n%s", diff)
 	}
 }
 

@@ -44,15 +44,15 @@ func checksOf(f *Facts) []func(*Facts) *objection {
 		if !givesBack(f) {
 			checks = append(checks, objectToForward, objectToGroups)
 		}
-		return append(checks, objectToGroup, objectToOrder, objectToPlan, objectToCapacity, objectToRequester, objectToTrust)
+		return append(checks, objectToGroup, objectToOrder, objectToPlan, objectToCapacity, objectToRequester, objectToTrust, objectToEvidence)
 	case PutsBack(spec):
 		return append(checks, objectToOrder)
 	case Holds(spec):
-		return append(checks, objectToForward, objectToAutoscaler, objectToOrder, objectToRequester)
+		return append(checks, objectToForward, objectToAutoscaler, objectToOrder, objectToRequester, objectToEvidence)
 	case !ScalesToZero(spec):
 		checks = append(checks, objectToForward, objectToBaseline)
 	}
-	return append(checks, objectToTarget, objectToOrder, objectToPlan, objectToRequester, objectToTrust, objectToChange)
+	return append(checks, objectToTarget, objectToOrder, objectToPlan, objectToRequester, objectToTrust, objectToChange, objectToEvidence)
 }
 
 // objectToRelease compares the release and the run with those of the work.
@@ -191,6 +191,14 @@ func objectToRequester(f *Facts) *objection {
 	case RightGiven:
 	}
 	return nil
+}
+
+// objectToEvidence has a work wait while no signed record can be stored. To take back waits for no record.
+func objectToEvidence(f *Facts) *objection {
+	if f.Unrecorded == "" || !NeedsRecord(f.Work, f.Release) {
+		return nil
+	}
+	return &objection{v1alpha1.WorkEvidenceUnavailable, "nothing is written that could not be recorded: " + f.Unrecorded, true}
 }
 
 // objectToTrust asks whether each guard of what the run writes trusts the author of the release. What the

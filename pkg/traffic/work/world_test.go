@@ -90,7 +90,7 @@ func newWorld(t tb, verb v1alpha1.ReleaseWorkVerb, replicas int32) *world {
 	}
 	w.facts = work.Facts{
 		Service: map[string]string{"app": "web"}, Now: now,
-		Requester: work.Permission{Right: work.RightGiven}, Executor: work.Permission{Right: work.RightGiven},
+		Requester: work.Permission{Right: work.RightGiven}, Executor: work.Permission{Right: work.RightGiven}, Recorded: true,
 	}
 	body, err := clone.BodyOf(w.release, "canary", w.baseline, w.facts.Service, 0)
 	if err != nil {

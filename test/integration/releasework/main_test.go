@@ -5,6 +5,7 @@
 package releasework
 
 import (
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
 // patience bounds every wait. A work that waits for a right is looked at again after 30 s.
@@ -24,10 +26,26 @@ var (
 	config  *rest.Config
 	admin   client.Client
 	cluster *guarded.Cluster
+	// auditLog is the API server's, with the bodies of what the executor writes.
+	auditLog *remediation.AuditLog
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(guarded.Main(m, patience, func(c *guarded.Cluster, _ *envtest.Environment) {
+	os.Exit(runTests(m))
+}
+
+func runTests(m *testing.M) int {
+	directory, err := os.MkdirTemp("", "plumbline-releasework-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "making a directory:", err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(directory) }() // under the system's temporary directory
+	if auditLog, err = remediation.NewAuditLog(directory); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return guarded.Main(m, patience, func(c *guarded.Cluster, _ *envtest.Environment) {
 		cluster, config, admin = c, c.Config, c.Admin
-	}))
+	}, remediation.WithAudit(auditLog))
 }

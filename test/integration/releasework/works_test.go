@@ -16,13 +16,11 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
-	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 	"github.com/plumbline-dev/plumbline/test/harness/rendered"
@@ -148,11 +146,9 @@ func TestAHaltRefusesForwardWorkAlone(t *testing.T) {
 	w.releasedBy("alice")
 	startExecutor(t, untouched)
 	w.ended(w.ask(v1alpha1.WorkCreateClone, new(int32(2))), v1alpha1.WorkSucceeded, "")
-	ledger := &v1alpha1.RemediationLedger{
-		ObjectMeta: metav1.ObjectMeta{Namespace: rendered.Namespace, Name: exec.ClusterLedger},
-		Spec:       v1alpha1.RemediationLedgerSpec{Scope: "Cluster"},
-	}
-	w.Must(asExecutor(t).Create(w.Ctx(), ledger))
+	// The executor has made the ledger for the records of the clone.
+	ledger := &v1alpha1.RemediationLedger{}
+	w.Must(admin.Get(w.Ctx(), client.ObjectKey{Namespace: rendered.Namespace, Name: exec.ClusterLedger}, ledger))
 	t.Cleanup(func() { _ = admin.Delete(context.WithoutCancel(t.Context()), ledger) })
 	ledger.Spec.Halt = &v1alpha1.LedgerHalt{RequestedBy: "carol", Reason: "INC-9"}
 	w.Must(w.As("carol").Update(w.Ctx(), ledger))
@@ -236,13 +232,4 @@ func (t *dyingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.dead.Store(true)
 	}
 	return t.next.RoundTrip(r)
-}
-
-func asExecutor(t *testing.T) client.Client {
-	t.Helper()
-	c, err := client.New(apiserver.Impersonate(config, remediation.ExecutorUser), client.Options{Scheme: scheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -18,13 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/evidence"
-	"github.com/plumbline-dev/plumbline/pkg/evidence/volume"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/clone"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/work"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
@@ -50,7 +45,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{World: remediation.NewWorld(t, cluster, nil), t: t}
+	w := &world{World: remediation.NewWorld(t, cluster, auditLog), t: t}
+	w.countNamespaces()
 	var err error
 	w.xds, err = client.New(apiserver.Impersonate(config, discovery), client.Options{Scheme: scheme.Scheme})
 	w.Must(err)
@@ -60,6 +56,19 @@ func newWorld(t *testing.T) *world {
 		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 80}}},
 	}))
 	return w
+}
+
+// countNamespaces writes the status of the Environment, as the assessor does. The executor may add to it alone.
+func (w *world) countNamespaces() {
+	w.t.Helper()
+	w.Eventually("the Environment has a status", func() error {
+		environment := &v1alpha1.Environment{}
+		if err := admin.Get(w.Ctx(), client.ObjectKey{Name: w.Name}, environment); err != nil {
+			return err
+		}
+		environment.Status.ObservedGeneration, environment.Status.Namespaces = environment.Generation, 1
+		return admin.Status().Update(w.Ctx(), environment)
+	})
 }
 
 // mayWrite gives a user the right to write Deployments of the namespace.
@@ -100,6 +109,11 @@ func (w *world) releasedBy(author string) *world {
 	w.t.Helper()
 	w.release = w.releaseOf(author)
 	w.Must(w.As(author).Create(w.Ctx(), w.release))
+	w.t.Cleanup(func() { // the executors of later tests record nothing of it
+		if err := admin.Delete(context.WithoutCancel(w.t.Context()), w.release); client.IgnoreNotFound(err) != nil {
+			w.t.Errorf("deleting the release: %v", err)
+		}
+	})
 	w.run(3, "Running")
 	return w
 }
@@ -183,35 +197,10 @@ func (w *world) exists() bool {
 	return err == nil
 }
 
-// startExecutor starts one with the rights that the chart gives it.
+// startExecutor starts one with the rights that the chart gives it, and with a store of its own.
 func startExecutor(t *testing.T, wrap func(*rest.Config)) *inprocess.Process {
 	t.Helper()
-	store, err := volume.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, public, err := evidence.GenerateKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := evidence.ParsePrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ring, err := evidence.ParseKeyring(public)
-	if err != nil {
-		t.Fatal(err)
-	}
-	setup := executor.Setup{
-		Config: apiserver.Impersonate(config, remediation.ExecutorUser), Namespace: rendered.Namespace, ReleaseWorks: true,
-		Evidence: evidence.Writer{Store: store, Signer: key, Keys: ring}, Builder: evidence.Builder{Version: "test"}, PublicKeys: public,
-		Registry: prometheus.NewRegistry(), Log: inprocess.Log(t), Clock: clock.RealClock{},
-	}
-	wrap(setup.Config)
-	return inprocess.Start(t, "executor", patience, func(ctx context.Context, ready func()) error {
-		setup.Ready = ready
-		return executor.Run(ctx, setup)
-	})
+	return newRecords(t).startExecutor(t, wrap)
 }
 
 func untouched(*rest.Config) {}

@@ -46,7 +46,7 @@ const (
 )
 
 // ReleaseWorkReason says why a work waits, or ended as it did.
-// +kubebuilder:validation:Enum=ReleaseGone;ReleaseReplaced;ReleaseDeleted;RunOver;InvalidSpec;BaselineGone;BaselineChanged;CloneGone;NotOwned;GitOpsOwned;NotAllowed;RequesterNotTrusted;TargetClaimed;Halted;Queued;WouldNotConverge;WriteRefused;TargetMoved;Terminating;Unreadable;AutoscalerMissing;AutoscalerAmbiguous;AutoscalerTooSmall;AutoscalerControlled;GroupGone;GroupChanged;GroupAutoscaled;CapacityShort;TooManyReplicas
+// +kubebuilder:validation:Enum=ReleaseGone;ReleaseReplaced;ReleaseDeleted;RunOver;InvalidSpec;BaselineGone;BaselineChanged;CloneGone;NotOwned;GitOpsOwned;NotAllowed;RequesterNotTrusted;TargetClaimed;Halted;Queued;WouldNotConverge;WriteRefused;TargetMoved;Terminating;Unreadable;AutoscalerMissing;AutoscalerAmbiguous;AutoscalerTooSmall;AutoscalerControlled;GroupGone;GroupChanged;GroupAutoscaled;CapacityShort;TooManyReplicas;EvidenceUnavailable
 // +kubebuilder:validation:MaxLength=32
 type ReleaseWorkReason string
 
@@ -111,6 +111,8 @@ const (
 	WorkCapacityShort ReleaseWorkReason = "CapacityShort"
 	// WorkTooManyReplicas: the work asks for more replicas than both groups had together.
 	WorkTooManyReplicas ReleaseWorkReason = "TooManyReplicas"
+	// WorkEvidenceUnavailable: no signed record can be stored, and nothing is written without one.
+	WorkEvidenceUnavailable ReleaseWorkReason = "EvidenceUnavailable"
 )
 
 // ReleaseWorkSpec is what the discovery server asks of the executor. It has no body: the executor
@@ -210,6 +212,18 @@ type ReleaseWorkIntent struct {
 	StorageTime metav1.Time `json:"storageTime,omitempty,omitzero"`
 }
 
+// ReleaseWorkResult is what the executor found after its write.
+type ReleaseWorkResult struct {
+	// resourceVersion of the target with the write, or a later one if origin is Recovered.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// origin says how the executor knows of the write.
+	// +required
+	Origin ResultOrigin `json:"origin,omitempty"`
+}
+
 // HeldAutoscaler is a HorizontalPodAutoscaler whose minReplicas the executor has raised.
 type HeldAutoscaler struct {
 	// name of the autoscaler.
@@ -273,6 +287,9 @@ type ReleaseWorkStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	GroupReplicas *int32 `json:"groupReplicas,omitempty"`
+	// result of the write; absent if the executor found none of its own.
+	// +optional
+	Result *ReleaseWorkResult `json:"result,omitempty"`
 	// held is the autoscaler that a work HoldMinReplicas changes, from the phase Running on.
 	// +optional
 	Held *HeldAutoscaler `json:"held,omitempty"`

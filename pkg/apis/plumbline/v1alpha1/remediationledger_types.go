@@ -122,10 +122,11 @@ type LedgerBreaker struct {
 	Probe *StepReference `json:"probe,omitempty"`
 }
 
-// EvidenceChain is how far the signed records of one policy go. Who can write to
-// the store of the records could otherwise cut off their end unseen.
+// EvidenceChain is how far the signed records of one policy go, or those of the releases of an
+// Environment. Who can write to the store of the records could otherwise cut off their end unseen.
 type EvidenceChain struct {
-	// policyUID is the uid of the policy.
+	// policyUID is the uid of the policy. Of the chain of releases it is the uid of the
+	// Environment, or of Plumbline's namespace for releases that belong to no Environment.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -209,7 +210,7 @@ type RemediationLedgerStatus struct {
 	// +listMapKey=policyUID
 	// +kubebuilder:validation:MaxItems=256
 	Breakers []LedgerBreaker `json:"breakers,omitempty"`
-	// chains of the policies' evidence.
+	// chains of the policies' evidence, and of that of releases.
 	// +optional
 	// +listType=map
 	// +listMapKey=policyUID
