@@ -4,6 +4,7 @@ package abrelease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -79,7 +80,10 @@ func (r *Reconciler) rollGroups(ctx context.Context, s *subject) error {
 		s.invalid = errNoDelivery
 		return nil
 	}
-	facts := r.groupFacts(ctx, s)
+	facts := r.specFacts(ctx, s)
+	if facts.Variations, facts.Groups = groupOrder(s.release), rollout.GroupsOf(s.release); facts.Problem != "" {
+		s.invalid = errors.New(facts.Problem)
+	}
 	var err error
 	if facts.Works, err = r.workAnswers(ctx, s, &facts.Before); err != nil {
 		return err
@@ -95,20 +99,6 @@ func (r *Reconciler) rollGroups(ctx context.Context, s *subject) error {
 	s.rollout, s.tally, s.arms = &decision, rollout.TallyOf(facts, decision), facts.Arms
 	r.Metrics.countAnswers(client.ObjectKeyFromObject(s.release), decision.After.Gates, facts.Answers)
 	return nil
-}
-
-// groupFacts are what is known of a release but for its groups.
-func (r *Reconciler) groupFacts(ctx context.Context, s *subject) rollout.Facts {
-	in := s.release.Spec.Rollout
-	f := rollout.Facts{
-		Stable: string(s.release.Spec.Stable), Variations: groupOrder(s.release), Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled,
-		Webhooks: rollout.WebhooksOf(s.release), Before: rollout.StateOf(&s.release.Status), Arms: map[string]rollout.Arm{}, Groups: rollout.GroupsOf(s.release), Now: s.now,
-	}
-	var err error
-	if f.Plan, err = r.plan(ctx, s); err != nil {
-		f.Problem, s.invalid = err.Error(), err
-	}
-	return f
 }
 
 // groupOrder returns the names of both variations, the stable one first.

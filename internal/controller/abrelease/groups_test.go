@@ -177,6 +177,23 @@ func TestARunOfGroupsShowsWhatItDoes(t *testing.T) {
 	}
 }
 
+// The author of a run of groups skipped its stages although approval was NotAuthor.
+func TestTheAuthorOfARunOfGroupsDoesNotSkipItsStage(t *testing.T) {
+	w, e := dividing(t)
+	w.edit(func(r *v1alpha1.ABRelease) { r.Spec.Rollout.Approval = v1alpha1.ApprovalNotAuthor })
+	e.live(t, 8)
+	for user, refused := range map[string]bool{"ada": true, "bob": false} {
+		w.edit(func(r *v1alpha1.ABRelease) {
+			r.Spec.Rollout.Control = &v1alpha1.RolloutControl{Verb: "Skip", Run: 1, Stage: 1, RequestedBy: user}
+		})
+		r := e.live(t, 1)
+		handled := r.Status.Rollout.Handled
+		if handled == nil || handled.RequestedBy != user || strings.Contains(handled.Refusal, "ada is the author of run 1") != refused {
+			t.Errorf("%s was answered with %+v", user, handled)
+		}
+	}
+}
+
 func TestGroupsThatAnotherWriterScalesHoldTheRun(t *testing.T) {
 	_, e := dividing(t)
 	e.live(t, 8)

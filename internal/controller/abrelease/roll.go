@@ -117,18 +117,25 @@ func sameWishes(a, b []traffic.Wish) bool {
 	return true
 }
 
-func (r *Reconciler) rolloutFacts(ctx context.Context, s *subject) rollout.Facts {
+// specFacts are what the spec and the status say, whatever a run divides.
+func (r *Reconciler) specFacts(ctx context.Context, s *subject) rollout.Facts {
 	in := s.release.Spec.Rollout
 	f := rollout.Facts{
 		Stable: string(s.release.Spec.Stable), Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled, Approval: rollout.ApprovalOf(in),
-		Webhooks: rollout.WebhooksOf(s.release), Before: rollout.StateOf(&s.release.Status), Ordered: s.ordered, Arms: map[string]rollout.Arm{}, Now: s.now, Standing: s.rolloutStanding(),
-	}
-	for i := range s.decision.After.Split.Variations[:2] {
-		f.Variations[i] = s.decision.After.Split.Variations[i].Name
+		Webhooks: rollout.WebhooksOf(s.release), Before: rollout.StateOf(&s.release.Status), Arms: map[string]rollout.Arm{}, Now: s.now,
 	}
 	var err error
 	if f.Plan, err = r.plan(ctx, s); err != nil {
 		f.Problem = err.Error()
+	}
+	return f
+}
+
+func (r *Reconciler) rolloutFacts(ctx context.Context, s *subject) rollout.Facts {
+	f := r.specFacts(ctx, s)
+	f.Ordered, f.Standing = s.ordered, s.rolloutStanding()
+	for i := range s.decision.After.Split.Variations[:2] {
+		f.Variations[i] = s.decision.After.Split.Variations[i].Name
 	}
 	if s.invalid != nil {
 		f.Plan, f.Problem = nil, s.invalid.Error()

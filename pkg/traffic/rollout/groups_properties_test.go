@@ -133,7 +133,9 @@ func (w *groupsWorld) check(f rollout.Facts, d rollout.Decision) {
 		}
 	}
 	for _, work := range newWorks(w.state, d.After) {
-		w.checkWork(f, d, &work)
+		if work.Phase == rollout.WorkIsPending { // one that was dropped in the same look is never told
+			w.checkWork(f, d, &work)
+		}
 	}
 }
 

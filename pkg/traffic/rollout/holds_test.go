@@ -32,6 +32,9 @@ func TestFindHolder(t *testing.T) {
 		"a run that waits for its start":       {func(r *v1alpha1.ABRelease) { r.Status.Rollout.Run.State = "Created" }, "shop", "Deployment", "web", run},
 		"a run that has ended":                 {func(r *v1alpha1.ABRelease) { r.Status.Rollout.Run.State = "RolledBack" }, "shop", "Deployment", "web", ""},
 		"a run that has ended, with a work on": {func(r *v1alpha1.ABRelease) { endWith(r, v1alpha1.WorkRunning) }, "shop", "Deployment", "web-canary", run},
+		"a group":                              {divide("Running", nil), "shop", "Deployment", "worker-next", run},
+		"a group that is owed its replicas":    {divide("RolledBack", nil), "shop", "Deployment", "worker", run},
+		"a group that has its replicas back":   {divide("RolledBack", new(metav1.Now())), "shop", "Deployment", "worker", ""},
 		"a run that has ended, with all done":  {func(r *v1alpha1.ABRelease) { endWith(r, v1alpha1.WorkSucceeded) }, "shop", "Deployment", "web-canary", ""},
 	}
 	for name, tc := range tests {
@@ -50,6 +53,17 @@ func TestFindHolder(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// divide has the run divide the replicas of groups.
+func divide(state v1alpha1.RunState, settled *metav1.Time) func(*v1alpha1.ABRelease) {
+	return func(r *v1alpha1.ABRelease) {
+		for i, name := range []string{"worker", "worker-next"} {
+			r.Spec.Variations[i] = v1alpha1.Variation{Name: r.Spec.Variations[i].Name, Group: &v1alpha1.VariationGroup{Kind: v1alpha1.VariationGroupDeployment, Name: name}}
+		}
+		r.Status.Rollout.Run.State = state
+		r.Status.Rollout.Run.Division = &v1alpha1.RolloutDivision{Replicas: new(int32(4)), Active: new(int32(3)), Canary: new(int32(1)), SettlementTime: settled}
 	}
 }
 

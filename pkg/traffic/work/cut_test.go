@@ -22,7 +22,11 @@ func TestNext_EndsAlikeWhereverItIsCut(t *testing.T) {
 		verb := rapid.SampledFrom([]v1alpha1.ReleaseWorkVerb{v1alpha1.WorkCreateClone, v1alpha1.WorkScale, v1alpha1.WorkUpdateBaseline, v1alpha1.WorkHoldMinReplicas}).Draw(t, "verb")
 		replicas := rapid.Int32Range(0, 4).Draw(t, "replicas")
 		before := rapid.Int32Range(-1, 4).Draw(t, "replicas of the clone before; below zero there is none")
+		isGroup := verb == v1alpha1.WorkScale && rapid.Bool().Draw(t, "of a group")
 		begin := func() *world {
+			if isGroup {
+				return newGroups(t, "canary", replicas, 4, 0)
+			}
 			w := newWorld(t, verb, replicas)
 			if verb == v1alpha1.WorkHoldMinReplicas && before > 0 { // an earlier work has raised the minimum from 1
 				w.facts.Holding = holding(1, before)
