@@ -84,13 +84,13 @@ const (
 )
 
 // For returns the goal about one run: the run that it names, or else the run that is on, or else the next
-// one. So the end of the run before a deployment is not taken for the end of the run after it.
+// one. While a change waits for the end of a run, the goal is about the run that takes the change up. So the end of the run before a deployment is not taken for the end of the run after it.
 func (g Goal) For(in *v1alpha1.RolloutStatus) Goal {
 	switch {
 	case g.Run > 0:
 	case in == nil || in.Run == nil:
 		g.Run = 1
-	case hasEnded(in.Run.State):
+	case hasEnded(in.Run.State), in.Run.Clone != nil && in.Run.Clone.QueuedTime != nil:
 		g.Run = in.Run.Number + 1
 	default:
 		g.Run = in.Run.Number

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -101,6 +102,8 @@ func TestGoal_IsAboutOneRun(t *testing.T) {
 	status := func(state v1alpha1.RunState) *v1alpha1.RolloutStatus {
 		return &v1alpha1.RolloutStatus{Run: &v1alpha1.RolloutRun{Number: 7, State: state}}
 	}
+	queued := status("Running")
+	queued.Run.Clone = &v1alpha1.RolloutClone{QueuedTime: new(metav1.Now())}
 	for name, tc := range map[string]struct {
 		run  int64
 		in   *v1alpha1.RolloutStatus
@@ -109,6 +112,7 @@ func TestGoal_IsAboutOneRun(t *testing.T) {
 		"the first one before any":         {0, nil, 1},
 		"the first one without a run":      {0, &v1alpha1.RolloutStatus{}, 1},
 		"the run that is on":               {0, status("Promoting"), 7},
+		"the next one while it is queued":  {0, queued, 8},
 		"the next one after a promotion":   {0, status("Completed"), 8},
 		"the next one after a rollback":    {0, status("RolledBack"), 8},
 		"the one that is named has ended":  {7, status("Completed"), 7},
