@@ -143,7 +143,7 @@ func (w *world) told(r *records) ([]string, error) {
 		return nil, err
 	}
 	joined := evidence.Join(all, log, evidence.JoinOptions{})
-	if problems := append(report.Problems, joined.Problems...); len(problems) > 0 {
+	if problems := slices.Concat(report.Problems, joined.Problems); len(problems) > 0 {
 		return nil, fmt.Errorf("%v", problems)
 	}
 	var out []string
