@@ -130,8 +130,11 @@ func (r *Reconciler) bury(ctx context.Context) error {
 	var failed error
 	for key := range keys {
 		release, _, err := r.read(ctx, key)
+		if len(r.lastOf(key)) > 0 {
+			continue // this process has seen it go, and looks at it again
+		}
 		if err == nil {
-			err = r.recordGone(ctx, key, place{}, release)
+			err = r.recordGone(ctx, key, place{}, release, nil)
 		}
 		failed = errors.Join(failed, err)
 	}

@@ -149,10 +149,11 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) er
 	if err != nil {
 		return err
 	}
-	if err := r.recordGone(ctx, key, at, release); err != nil {
+	gone := r.lastOf(key)
+	if err := r.recordGone(ctx, key, at, release, gone); err != nil {
 		return err
 	}
-	r.forget(key)
+	r.forget(key, gone)
 	if release == nil || !met {
 		return nil
 	}
@@ -193,10 +194,11 @@ func hasRecords(release *v1alpha1.ABRelease, works []v1alpha1.ReleaseWork) bool 
 	return len(record.Next(record.Cursors{}, &record.Facts{Release: release, Works: works})) > 0
 }
 
-// recordGone records the end of releases that had the name and do not exist any more.
-func (r *Reconciler) recordGone(ctx context.Context, key types.NamespacedName, at place, live *v1alpha1.ABRelease) error {
+// recordGone records the end of releases that had the name and do not exist any more, of some of which the last
+// state is known.
+func (r *Reconciler) recordGone(ctx context.Context, key types.NamespacedName, at place, live *v1alpha1.ABRelease, states []*v1alpha1.ABRelease) error {
 	var failed error
-	for _, g := range r.buried(key, at, live) {
+	for _, g := range r.buried(key, at, live, states) {
 		facts := &record.Facts{Chain: g.at.chain, Environment: g.at.environment, Release: g.last, Gone: true, Now: r.Time.Now()}
 		failed = errors.Join(failed, r.write(ctx, g.at, facts))
 	}
@@ -211,10 +213,13 @@ func (r *Reconciler) lastOf(key types.NamespacedName) []*v1alpha1.ABRelease {
 }
 
 // forget drops the last states of releases whose end is recorded.
-func (r *Reconciler) forget(key types.NamespacedName) {
+func (r *Reconciler) forget(key types.NamespacedName, states []*v1alpha1.ABRelease) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.last, key)
+	left := slices.DeleteFunc(r.last[key], func(one *v1alpha1.ABRelease) bool { return slices.Contains(states, one) })
+	if r.last[key] = left; len(left) == 0 {
+		delete(r.last, key)
+	}
 }
 
 // grave is a release that is gone, in one chain, as this process has seen it last.
@@ -225,11 +230,11 @@ type grave struct {
 
 // buried lists the releases of a name that are gone: those of all chains with a cursor, and those that this
 // process saw go before it recorded anything of them.
-func (r *Reconciler) buried(key types.NamespacedName, at place, live *v1alpha1.ABRelease) []grave {
+func (r *Reconciler) buried(key types.NamespacedName, at place, live *v1alpha1.ABRelease, states []*v1alpha1.ABRelease) []grave {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last := map[string]*v1alpha1.ABRelease{}
-	for _, release := range r.last[key] {
+	for _, release := range states {
 		last[string(release.UID)] = release
 	}
 	var gone []grave

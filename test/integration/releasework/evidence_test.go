@@ -142,9 +142,8 @@ func (w *world) told(r *records) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The test makes the first write of each Deployment in the name of another user.
 	joined := evidence.Join(all, log, evidence.JoinOptions{})
-	if problems := append(report.Problems, joined.Problems...); len(problems) > 0 {
+	if problems := slices.Concat(report.Problems, joined.Problems); len(problems) > 0 {
 		return nil, fmt.Errorf("%v", problems)
 	}
 	var out []string
@@ -208,11 +207,15 @@ func TestARunWithACloneLeavesAChainThatVerifies(t *testing.T) {
 	}
 	w.decide("ab.started", "canary.stage_started")
 	w.ended(w.ask(v1alpha1.WorkScale, new(int32(2))), v1alpha1.WorkSucceeded, "")
+	w.release.Status.Rollout.Run.To.Hash = w.hash("web-canary")
+	w.Must(w.xds.Status().Update(w.Ctx(), w.release))
+	w.ended(w.ask(v1alpha1.WorkUpdateBaseline, nil), v1alpha1.WorkSucceeded, "")
 	w.decide("ab.promoted")
 	w.ended(w.ask(v1alpha1.WorkScale, new(int32(0))), v1alpha1.WorkSucceeded, "")
 	want := []string{
 		"ReleaseDecision 1 ab.created", "ReleaseDecision 2 ab.started", "ReleaseDecision 3 canary.stage_started", "ReleaseDecision 4 ab.promoted",
-		"WorkIntended web-1 CreateClone", "WorkEnded web-1 CreateClone Succeeded", "WorkIntended web-2 Scale", "WorkEnded web-2 Scale Succeeded", "WorkEnded web-3 Scale Succeeded",
+		"WorkIntended web-1 CreateClone", "WorkEnded web-1 CreateClone Succeeded", "WorkIntended web-2 Scale", "WorkEnded web-2 Scale Succeeded",
+		"WorkIntended web-3 UpdateBaseline", "WorkEnded web-3 UpdateBaseline Succeeded", "WorkEnded web-4 Scale Succeeded",
 	}
 	w.tells(r, want...)
 	w.Must(admin.Delete(w.Ctx(), w.release))
