@@ -40,7 +40,9 @@ type rejectingRun struct {
 // situation is a release at run 2, which is Running and rejects other revisions unless the case says otherwise.
 type situation struct {
 	clone, statefulSet, groups bool
-	change                     func(*v1alpha1.ABRelease)
+	// annotations are as many as the pods of the canary have.
+	annotations int
+	change      func(*v1alpha1.ABRelease)
 	// open says that the situation refuses no change.
 	open bool
 }
@@ -91,16 +93,22 @@ func TestARunThatRejectsKeepsTheTemplatesOfItsVariations(t *testing.T) {
 		patch   string
 		refused bool
 	}{
-		"a new image of the canary":                             {situation{}, alice, "green", imagePatch("shop:3"), true},
-		"a new image of the active variation":                   {situation{}, alice, "blue", imagePatch("shop:3"), true},
-		"a new image by an administrator":                       {situation{}, root, "green", imagePatch("shop:3"), true},
-		"a new image by the discovery server":                   {situation{}, finder, "green", imagePatch("shop:3"), true},
-		"a new image by the executor":                           {situation{}, carrier, "green", imagePatch("shop:3"), false},
-		"a new image of a StatefulSet":                          {situation{statefulSet: true}, alice, "green", imagePatch("shop:3"), true},
-		"a variable of the canary":                              {situation{}, alice, "green", envPatch, true},
-		"a variable of the active variation":                    {situation{}, alice, "blue", envPatch, true},
-		"the canary gets the images of the active variation":    {situation{}, alice, "green", imagePatch("shop:1"), false},
-		"the images of the active variation are not known":      {situation{change: func(r *v1alpha1.ABRelease) { r.Status.Rollout.Run.ActiveImages = nil }}, alice, "green", imagePatch("shop:1"), true},
+		"a new image of the canary":                          {situation{}, alice, "green", imagePatch("shop:3"), true},
+		"a new image of the active variation":                {situation{}, alice, "blue", imagePatch("shop:3"), true},
+		"a new image by an administrator":                    {situation{}, root, "green", imagePatch("shop:3"), true},
+		"a new image by the discovery server":                {situation{}, finder, "green", imagePatch("shop:3"), true},
+		"a new image by the executor":                        {situation{}, carrier, "green", imagePatch("shop:3"), false},
+		"a new image of a StatefulSet":                       {situation{statefulSet: true}, alice, "green", imagePatch("shop:3"), true},
+		"a variable of the canary":                           {situation{}, alice, "green", envPatch, true},
+		"a variable of the active variation":                 {situation{}, alice, "blue", envPatch, true},
+		"the canary gets the images of the active variation": {situation{}, alice, "green", imagePatch("shop:1"), false},
+		"the images of the active variation are not known":   {situation{change: func(r *v1alpha1.ABRelease) { r.Status.Rollout.Run.ActiveImages = nil }}, alice, "green", imagePatch("shop:1"), true},
+		"the canary gets the images but for one container": {situation{change: func(r *v1alpha1.ABRelease) {
+			r.Status.Rollout.Run.ActiveImages = []string{"app=shop:1", "side=side:1"}
+		}}, alice, "green", imagePatch("shop:1"), true},
+		"a restart without an annotation of before":             {situation{annotations: 1}, alice, "green", restartAnd(`"x-0":null`), true},
+		"a restart beside as many annotations as are looked at": {situation{annotations: 63}, alice, "green", restartPatch, false},
+		"a restart beside more annotations than are looked at":  {situation{annotations: 64}, alice, "green", restartPatch, true},
 		"the canary gets one container more":                    {situation{}, alice, "green", `{"spec":{"template":{"spec":{"containers":[{"name":"app","image":"shop:1"},{"name":"side","image":"side:1"}]}}}}`, true},
 		"the canary gets an init container":                     {situation{}, alice, "green", `{"spec":{"template":{"spec":{"containers":[{"name":"app","image":"shop:1"}],"initContainers":[{"name":"side","image":"side:1"}]}}}}`, true},
 		"a restart":                                             {situation{}, alice, "green", restartPatch, false},
@@ -217,6 +225,14 @@ func givenRun(t *testing.T, name string, s situation) *rejectingRun {
 	r := &rejectingRun{release: rejectingRelease(name, s), arms: map[string]client.Object{
 		"blue": deployment(name + "-blue"), "green": guarded.Workload(tenant, name+"-green", "shop:2", 1), "beside": deployment(name + "-beside"),
 	}}
+	if s.annotations > 0 {
+		green := guarded.Workload(tenant, name+"-green", "shop:2", 1)
+		green.Spec.Template.Annotations = map[string]string{}
+		for i := range s.annotations {
+			green.Spec.Template.Annotations[fmt.Sprintf("x-%d", i)] = "1"
+		}
+		r.arms["green"] = green
+	}
 	if s.statefulSet {
 		r.arms["green"] = statefulSet(name + "-green")
 	}
