@@ -61,7 +61,8 @@ func isRolledBack(later []v1alpha1.RolloutEvent, failed *v1alpha1.RolloutEvent) 
 // is held has been told as such.
 func waitsForPerson(reason rollout.WaitReason) bool {
 	switch reason {
-	case rollout.WaitStart, rollout.WaitApproval, rollout.WaitAdvance, rollout.WaitUndecided, rollout.WaitBothBad, rollout.WaitRefusedWork, rollout.WaitBaseline, rollout.WaitTrust:
+	case rollout.WaitStart, rollout.WaitApproval, rollout.WaitAdvance, rollout.WaitUndecided, rollout.WaitBothBad, rollout.WaitRefusedWork, rollout.WaitBaseline, rollout.WaitTrust,
+		rollout.WaitGroupScaled:
 		return true
 	case rollout.WaitDeployment, rollout.WaitCapacity, rollout.WaitFallback, rollout.WaitAcknowledgment, rollout.WaitTraffic, rollout.WaitMinimumTime,
 		rollout.WaitDecision, rollout.WaitData, rollout.WaitProxyCounts, rollout.WaitPaused, rollout.WaitFailed, rollout.WaitRevision, rollout.WaitInvalid, rollout.WaitReturn, rollout.WaitGate, rollout.WaitCohortCheck,

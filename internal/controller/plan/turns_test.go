@@ -67,7 +67,7 @@ func TestPlansThatWaitLookByTurns(t *testing.T) {
 	got := afters(r.all(t.Context(), &v1alpha1.RemediationLedger{}))
 	want := map[string]time.Duration{"few-0000": 0, "few-0001": 0}
 	for i := 2; i < 1000; i++ {
-		want[fmt.Sprintf("many-%04d", i)] = max(0, time.Duration(i-2-atOnce+1)) * apart
+		want[fmt.Sprintf("many-%04d", i)] = max(0, time.Duration(200*(i-2-9))*time.Millisecond)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the turns (-want +got):\n%s", diff)
@@ -102,7 +102,7 @@ func TestABrakeWakesEachPlanAtOnce(t *testing.T) {
 func TestAPlanIsLeftAloneForAsLongAsItsTurnIsAway(t *testing.T) {
 	plans := waitingOf("many", 1000)
 	r := &Reconciler{Cached: plansOf(plans)}
-	for i, want := range map[int]time.Duration{0: atMost, 9: atMost, 100: atMost, 999: (999 - atOnce + 1) * apart} {
+	for i, want := range map[int]time.Duration{0: atMost, 9: atMost, 100: atMost, 999: 198 * time.Second} {
 		if got := r.latest(t.Context(), requestOf(&plans[i]), true); got != want {
 			t.Errorf("plan %d is left alone for %s, want %s", i, got, want)
 		}
