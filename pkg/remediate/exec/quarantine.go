@@ -12,7 +12,6 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/quarantine"
 )
 
 // Mesh tells what stands against keeping requests from a target.
@@ -20,6 +19,9 @@ type Mesh interface {
 	// Obstacle says why a target is not kept from requests; empty when nothing stands against it.
 	Obstacle(ctx context.Context, from client.Reader, namespace string, target *v1alpha1.PlanTarget) (string, error)
 }
+
+// noMesh is why no object is put into quarantine where no proxy sends requests.
+const noMesh = "NoMesh: the installation has no mesh, so no proxy would keep requests away: set mesh.enabled in the chart"
 
 // quarantines says that a step writes the Baseline of its target, and leaves the target alone.
 func (r *run) quarantines(step int32) bool {
@@ -64,7 +66,7 @@ func (r *run) tryQuarantine(ctx context.Context, step int32) protocol.Write {
 	case m.baseline == nil, m.raw == nil:
 		return protocol.Write{Result: protocol.Gone}
 	case r.Mesh == nil:
-		return protocol.Write{Result: protocol.Refused, Message: quarantine.WithoutMesh().String()}
+		return protocol.Write{Result: protocol.Refused, Message: noMesh}
 	}
 	if why := r.unquarantinable(step); why != "" {
 		return protocol.Write{Result: protocol.Lost, Message: why}

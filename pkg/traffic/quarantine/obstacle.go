@@ -15,8 +15,6 @@ type Reason string
 
 // The reasons.
 const (
-	// NoMesh: the installation has no proxies.
-	NoMesh Reason = "NoMesh"
 	// NotServed: no managed Service has a pod of the workload as an endpoint.
 	NotServed Reason = "NotServed"
 	// LastReadyEndpoints: a port of a Service would have no ready endpoint.
@@ -35,11 +33,6 @@ func (o Obstacle) String() string {
 		return ""
 	}
 	return string(o.Reason) + ": " + o.Message
-}
-
-// WithoutMesh is the obstacle where no proxy sends requests.
-func WithoutMesh() Obstacle {
-	return Obstacle{NoMesh, "the installation has no mesh, so no proxy would keep requests away: set mesh.enabled in the chart"}
 }
 
 // ObstacleTo says what stands against a quarantine of a workload. in has the managed Services of
