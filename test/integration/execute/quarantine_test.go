@@ -311,6 +311,45 @@ func patchOf(change map[string]any) client.Patch {
 	return client.RawPatch(types.MergePatchType, raw)
 }
 
+// The executor is not there any more: the assessor alone ends what the executor has begun.
+func TestTheAssessorEndsAQuarantineWhen(t *testing.T) {
+	rotation.Share(t, 3)
+	startAssessor(t)
+	for name, tc := range map[string]struct {
+		end func(*world)
+		why v1alpha1.QuarantineEnd
+	}{
+		"the drift is accepted": {func(w *world) {
+			b, err := w.Baseline("web")
+			w.Must(err)
+			accept := map[string]any{"hash": b.Status.Observed.Hash, "requestedBy": platform}
+			w.Must(w.As(platform).Patch(w.t.Context(), b, patchOf(map[string]any{"spec": map[string]any{"accept": accept}})))
+		}, v1alpha1.QuarantineInSync},
+		"the object is gone":  {func(w *world) { w.Delete(mallory, "web") }, v1alpha1.QuarantineGone},
+		"no guard selects it": {func(w *world) { w.Must(admin.Delete(w.t.Context(), guarded.Guard(w.Name))) }, v1alpha1.QuarantineNotGuarded},
+		"a person lifts one of a dead plan": {func(w *world) {
+			w.Must(w.lift(platform, "web", map[string]any{"token": "uid-0", "requestedBy": platform}))
+		}, v1alpha1.QuarantineLifted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.UnderGuard()
+			w.Drifted("web")
+			b, err := w.Baseline("web")
+			w.Must(err)
+			quarantine := map[string]any{"startTime": metav1.Now(), "by": "RemediationPlan/p", "token": "uid-0", "uid": b.Status.Observed.UID}
+			w.Must(w.As(remediation.ExecutorUser).Status().Patch(t.Context(), b, patchOf(map[string]any{"status": map[string]any{"planName": "p", "quarantine": quarantine}})))
+			w.untilQuarantined("web")
+			tc.end(w)
+			by := ""
+			if tc.why == v1alpha1.QuarantineLifted {
+				by = platform
+			}
+			w.untilReleased("web", tc.why, by)
+		})
+	}
+}
+
 // Neither the executor nor the assessor may do the work of the other.
 func TestWhoMayWriteAQuarantine(t *testing.T) {
 	startAssessor(t)

@@ -294,7 +294,7 @@ type BaselineStatus struct {
 	// fences counts the writes of executors that change nothing else: each makes sure that no
 	// request of before that is still under way begins a quarantine.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	Fences int64 `json:"fences,omitempty"`
 	// quarantine keeps new requests away from the object's pods, where proxies of
 	// Plumbline send them.
