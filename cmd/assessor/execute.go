@@ -51,7 +51,7 @@ func (p *process) execute(ctx context.Context, opts *assessor.Options, roles *ro
 		Config: config, Namespace: opts.Namespace, LeaderElect: opts.LeaderElect, User: opts.ExecutorUser, Caps: mine.Caps(),
 		Evidence: evidence.Writer{Store: store, Signer: keys.Signer, Old: keys.Old, Keys: keys.Ring},
 		Builder:  evidence.Builder{Version: version(buildinfo.Read())}, PublicKeys: keys.Public,
-		Notifications: tell, Mirror: mirror, ReleaseWorks: mine.ReleaseWorks,
+		Notifications: tell, Mirror: mirror, ReleaseWorks: mine.ReleaseWorks, Mesh: mine.Mesh,
 		Registry: p.registry, Log: p.log, Clock: clock.RealClock{}, Ready: gate.Open,
 	}
 	if err := underFaults(&setup); err != nil {

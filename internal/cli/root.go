@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/hash"
 	"github.com/plumbline-dev/plumbline/internal/cli/history"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/internal/cli/lift"
 	"github.com/plumbline-dev/plumbline/internal/cli/plan"
 	"github.com/plumbline-dev/plumbline/internal/cli/policy"
 	"github.com/plumbline-dev/plumbline/internal/cli/proxies"
@@ -34,7 +35,7 @@ type app struct{ *invocation.Invocation }
 
 // verbs make the commands of the tree.
 var verbs = []func(*invocation.Invocation) *cobra.Command{
-	status.Command, diff.Command, blame.Command, history.Command, accept.Command, remediate.Command, status.CheckCommand,
+	status.Command, diff.Command, blame.Command, history.Command, accept.Command, lift.Command, remediate.Command, status.CheckCommand,
 	plan.Command, policy.Command, halt.Command, halt.UnhaltCommand, evidence.Command,
 	release.Command, proxies.Command, adopt.Command, doctor.Command,
 	hash.Command, completionCommand, optionsCommand, versionCommand,

@@ -38,6 +38,12 @@ var (
 		{group: v1alpha1.GroupVersion.Group, verbs: []string{"get", "list", "watch"}, resources: []string{"abreleases"}},
 		{verbs: []string{"get"}, resources: []string{"services"}},
 	}
+	// executorMesh are its further rights in the whole cluster where it puts objects into quarantine.
+	executorMesh = []grant{
+		{verbs: []string{"list"}, resources: []string{"services", "pods"}},
+		{group: "discovery.k8s.io", verbs: []string{"list"}, resources: []string{"endpointslices"}},
+		{group: v1alpha1.GroupVersion.Group, verbs: []string{"list"}, resources: []string{"abreleases"}},
+	}
 	// executorAtHome are those in Plumbline's own namespace.
 	executorAtHome = []grant{
 		{group: v1alpha1.GroupVersion.Group, verbs: []string{"get", "list", "watch", "create", "update"}, resources: []string{"remediationledgers"}},
@@ -82,17 +88,26 @@ var autoscalersFound = grant{group: "autoscaling", resources: []string{"horizont
 // releaseWorksFlag has the executor carry ReleaseWorks out.
 const releaseWorksFlag = "--release-works=true"
 
-func (s *Snapshot) carriesWorks() bool {
+// meshFlag has the executor put objects into quarantine.
+const meshFlag = "--mesh=true"
+
+func (s *Snapshot) carriesWorks() bool { return s.executorHas(releaseWorksFlag) }
+
+func (s *Snapshot) executorHas(flag string) bool {
 	w := s.executorWorkload()
-	return w != nil && slices.Contains(w.Args, releaseWorksFlag)
+	return w != nil && slices.Contains(w.Args, flag)
 }
 
 // executorClusterGrants are the rights of the executor in the whole cluster.
 func (s *Snapshot) executorClusterGrants() []grant {
+	grants := slices.Clone(executorEverywhere)
 	if s.carriesWorks() {
-		return slices.Concat(executorEverywhere, executorDelivery)
+		grants = append(grants, executorDelivery...)
 	}
-	return slices.Clone(executorEverywhere)
+	if s.executorHas(meshFlag) {
+		grants = append(grants, executorMesh...)
+	}
+	return grants
 }
 
 // heldRole is a role that the executor has, everywhere or in a namespace.

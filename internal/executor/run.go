@@ -68,6 +68,8 @@ type Setup struct {
 	PublicKeys []byte
 	// ReleaseWorks has ReleaseWorks carried out beside plans.
 	ReleaseWorks bool
+	// Mesh has objects put into quarantine, where proxies of Plumbline send requests.
+	Mesh bool
 	// Mirror is nil without Redis.
 	Mirror *redisguard.Mirror
 	// Notifications say how people are told; policies say who, and of what.
@@ -170,6 +172,9 @@ func NewExecutor(work *rest.Config, mapper meta.RESTMapper, time exec.Time, setu
 	e.Evidence.Heads = exec.LedgerHeads{Executor: e}
 	if setup.ReleaseWorks {
 		e.Rollouts = plan.Rollouts{}
+	}
+	if setup.Mesh {
+		e.Mesh = plan.Mesh{}
 	}
 	if setup.Mirror != nil {
 		e.Mirror = mirror{setup.Mirror, time, setup.Log.WithName("mirror")}

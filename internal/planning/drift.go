@@ -43,6 +43,7 @@ func (g *gatherer) drift(ctx context.Context, s *subject) (planner.Drift, error)
 	}
 	d.Suspended, d.Frozen = g.world.brakes(b)
 	d.Rollout = g.world.holder(b)
+	quarantine(status, &d)
 	rules := g.rules(s)
 	g.repairs(b, &d)
 	g.managed(s, rules, &d)
@@ -66,6 +67,17 @@ func (g *gatherer) drift(ctx context.Context, s *subject) (planner.Drift, error)
 		d.Scaled, err = g.scaled(ctx, s, rules)
 	}
 	return d, err
+}
+
+// quarantine fills in what is known of the quarantine of an object. One that a person lifted
+// after the drift began was a quarantine of this drift.
+func quarantine(status *v1alpha1.BaselineStatus, d *planner.Drift) {
+	if q := status.Quarantine; q != nil {
+		d.QuarantinedBy = q.By
+	}
+	if ended := status.EndedQuarantine; ended != nil && !ended.EndTime.Time.Before(d.FirstSeen) {
+		d.LiftedBy = ended.By
+	}
 }
 
 // rules are what the guards in force say about the object. One that is gone is

@@ -168,6 +168,9 @@ type Plan struct {
 	Digest    string `json:"digest"`
 }
 
+// ActionQuarantine is the action of a step that leaves its target as it is.
+const ActionQuarantine = "Quarantine"
+
 // Step of a plan, counted from 0.
 type Step struct {
 	Index  int32  `json:"index"`
@@ -206,8 +209,12 @@ type Builder struct {
 }
 
 // Wrote says whether the record is of something that changed its subject in the
-// cluster, so that the API server's audit log must have it too.
-func (r Record) Wrote() bool { return r.Result.Origin != "" }
+// cluster, so that the API server's audit log must have it too. A quarantine leaves its subject
+// as it is: the executor notes the quarantine in a Baseline of Plumbline's own.
+func (r Record) Wrote() bool { return r.Result.Origin != "" && !r.quarantines() }
+
+// quarantines says that the record is of the step of a Quarantine.
+func (r Record) quarantines() bool { return r.Step != nil && r.Step.Action == ActionQuarantine }
 
 // Decides says whether the record is of a decision about a plan.
 func (r Record) Decides() bool {

@@ -123,10 +123,11 @@ func fullStatus(text string, counts uint32) v1alpha1.BaselineStatus {
 	actor := v1alpha1.Actor{User: of(maxIdentityBytes), FieldManager: of(maxManagerBytes), BreakGlassReason: of(512)}
 	s := v1alpha1.BaselineStatus{
 		State: v1alpha1.StateDrifted, CheckRequested: of(256), PlanName: strings.Repeat("c", 253),
-		Observed:   v1alpha1.ObservedState{Writer: of(maxIdentityBytes), Metadata: &v1alpha1.ObservedMetadata{Labels: map[string]string{"l": of(16 << 10)}}},
-		Oversized:  &v1alpha1.OversizedBody{By: of(maxIdentityBytes)},
-		Quarantine: &v1alpha1.Quarantine{By: of(1024), Reason: of(512)},
-		Contention: &v1alpha1.Contention{},
+		Observed:        v1alpha1.ObservedState{Writer: of(maxIdentityBytes), Metadata: &v1alpha1.ObservedMetadata{Labels: map[string]string{"l": of(16 << 10)}}},
+		Oversized:       &v1alpha1.OversizedBody{By: of(maxIdentityBytes)},
+		Quarantine:      &v1alpha1.Quarantine{By: of(1024), Reason: of(512), UID: of(128), Token: of(128)},
+		EndedQuarantine: &v1alpha1.EndedQuarantine{By: of(1024), Token: of(128), Reason: v1alpha1.QuarantineNotGuarded},
+		Contention:      &v1alpha1.Contention{},
 	}
 	for _, kind := range []string{v1alpha1.ConditionReady, v1alpha1.ConditionDegraded, v1alpha1.ConditionAcceptanceAllowed, "Recreatable"} {
 		s.Conditions = append(s.Conditions, metav1.Condition{Type: kind, Message: of(32768)})

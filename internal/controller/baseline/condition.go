@@ -34,7 +34,7 @@ const maxPathsTold = 5
 // Baseline ends instead of hanging.
 func setConditions(b *v1alpha1.Baseline, bodyLost bool, now time.Time) {
 	c := condition.Set{Conditions: &b.Status.Conditions, Generation: b.Generation, Now: now}
-	setDegraded(c, b.Status.Contention)
+	setDegraded(c, &b.Status)
 	switch b.Status.State {
 	case v1alpha1.StateRetired:
 		c.Ready(reasonRetired, "the object was removed by a writer who may remove it")
@@ -77,12 +77,8 @@ func setAcceptanceAllowed(b *v1alpha1.Baseline, d *decision, now time.Time) {
 	}
 }
 
-func setDegraded(c condition.Set, contention *v1alpha1.Contention) {
-	var known []condition.Degradation
-	if contention != nil {
-		known = append(known, condition.Degradation{Reason: v1alpha1.ReasonContended, Message: fightMessage(contention)})
-	}
-	c.Degraded("no two writers undo each other's changes", known...)
+func setDegraded(c condition.Set, status *v1alpha1.BaselineStatus) {
+	c.Degraded("no two writers undo each other's changes", degradations(status)...)
 }
 
 func fightMessage(contention *v1alpha1.Contention) string {

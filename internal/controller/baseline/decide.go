@@ -26,6 +26,8 @@ type decision struct {
 	events    []news
 	// clearAccept: the request to accept was answered.
 	clearAccept bool
+	// clearLift: a request to lift a quarantine was answered.
+	clearLift bool
 	// refusal says why the request was not honored, empty if a guard did not refuse it.
 	refusal string
 	remove  bool
@@ -93,6 +95,9 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) (*decision, error) 
 		if look.dropped > 0 {
 			d.events = append(d.events, news{tellDropped(look), d.state.Observed.ResourceVersion})
 		}
+	}
+	if s.baseline != nil {
+		s.judgeLift(d)
 	}
 	if !d.state.RetiredAt.IsZero() && specguard.RetentionOver(d.state, r.Config.Retention, s.now) {
 		d.remove = true

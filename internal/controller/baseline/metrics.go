@@ -34,14 +34,18 @@ type Metrics struct {
 
 	eventsSuppressed *prometheus.CounterVec
 
-	objects   *prometheus.Desc
-	oldest    *prometheus.Desc
-	staleness *prometheus.Desc
-	recordsUp *prometheus.Desc
+	objects *prometheus.Desc
+	oldest  *prometheus.Desc
+	// quarantined is the age of the oldest quarantine.
+	quarantined *prometheus.Desc
+	staleness   *prometheus.Desc
+	recordsUp   *prometheus.Desc
 
 	mu    sync.Mutex
 	known map[kube.Key]figure
 	last  time.Time
+	// quarantines are when the quarantines in force began.
+	quarantines map[kube.Key]time.Time
 	// records tells whether records of writes can be read; nil where nobody reads any.
 	records *bool
 }
@@ -96,11 +100,13 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock) (*Metric
 			"Guarded objects by kind, state and severity; Retired ones while their Baselines are kept.", []string{"kind", "state", "severity"}, nil),
 		oldest: prometheus.NewDesc("plumbline_drift_oldest_seconds",
 			"Age of the oldest drift by kind.", []string{"kind"}, nil),
+		quarantined: prometheus.NewDesc("plumbline_quarantine_oldest_seconds",
+			"Age of the oldest quarantine; 0 while no object is in quarantine.", nil, nil),
 		staleness: prometheus.NewDesc("plumbline_assessor_last_assessed_seconds",
 			"Time since the last object was assessed.", nil, nil),
 		recordsUp: prometheus.NewDesc("plumbline_assessor_admission_records_up",
 			"1 while the webhook's records of writes can be read, 0 while they cannot; absent without Redis.", nil, nil),
-		known: map[kube.Key]figure{},
+		known: map[kube.Key]figure{}, quarantines: map[kube.Key]time.Time{},
 	}
 	for _, c := range []prometheus.Collector{
 		m, m.findings, m.joins, m.detect, m.resolved, m.overflows, m.conflicts, m.completed,
@@ -140,6 +146,7 @@ func (m *Metrics) recordsDisplaced(d Displaced) {
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- m.objects
 	ch <- m.oldest
+	ch <- m.quarantined
 	ch <- m.staleness
 	ch <- m.recordsUp
 }
@@ -162,7 +169,14 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 			oldest[kind] = f.since
 		}
 	}
+	quarantined := now
+	for _, since := range m.quarantines {
+		if since.Before(quarantined) {
+			quarantined = since
+		}
+	}
 	m.mu.Unlock()
+	ch <- prometheus.MustNewConstMetric(m.quarantined, prometheus.GaugeValue, now.Sub(quarantined).Seconds())
 	for g, n := range counts {
 		ch <- prometheus.MustNewConstMetric(m.objects, prometheus.GaugeValue, n, g.kind, string(g.state), string(g.severity))
 	}
@@ -240,4 +254,15 @@ func (m *Metrics) forget(key kube.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.known, key)
+}
+
+// noteQuarantine takes the quarantine of an object; a Baseline of nil has none.
+func (m *Metrics) noteQuarantine(key kube.Key, b *v1alpha1.Baseline) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if b == nil || b.Status.Quarantine == nil {
+		delete(m.quarantines, key)
+		return
+	}
+	m.quarantines[key] = b.Status.Quarantine.StartTime.Time
 }

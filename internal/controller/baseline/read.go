@@ -285,7 +285,7 @@ func (r *Reconciler) nothingNew(s *subject) bool {
 		return false
 	case s.baseline == nil:
 		return s.view.Current == nil
-	case s.baseline.Spec.Accept != nil:
+	case s.baseline.Spec.Accept != nil, s.baseline.Spec.Lift != nil, s.quarantineUntold():
 		return false
 	case !s.due.IsZero() && !s.now.Before(s.due):
 		return false

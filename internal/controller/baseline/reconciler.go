@@ -119,6 +119,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key kube.Key) (reconcile.Res
 	if err != nil || s == nil {
 		return reconcile.Result{RequeueAfter: wait}, err
 	}
+	r.Metrics.noteQuarantine(s.key, s.baseline)
 	if s.unguarded() {
 		return r.release(ctx, s)
 	}

@@ -54,6 +54,7 @@ func (r *Reconciler) forget(key kube.Key) {
 	r.memory.forget(key)
 	r.Agenda.Forget(key)
 	r.Metrics.forget(key)
+	r.Metrics.noteQuarantine(key, nil)
 }
 
 func (r *Reconciler) markReleased(ctx context.Context, s *subject, reason, message string) error {
@@ -66,7 +67,8 @@ func (r *Reconciler) markReleased(ctx context.Context, s *subject, reason, messa
 	case next.Status.State == v1alpha1.StateNotGuarded: // guards select it again, and do not compare yet
 		next.Status.State = v1alpha1.StateUnknown
 	}
-	setDegraded(conditions, next.Status.Contention)
+	s.endQuarantine(&decision{}, &next.Status)
+	setDegraded(conditions, &next.Status)
 	setAcceptanceAllowed(next, &decision{}, s.now)
 	next.Status.ObservedGeneration = next.Generation
 	next.Status.NextCheckTime = nil
@@ -83,6 +85,7 @@ func (r *Reconciler) markReleased(ctx context.Context, s *subject, reason, messa
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	s.baseline = next
+	r.Metrics.noteQuarantine(s.key, next)
 	r.memory.distrust(s.key, next)
 	return nil
 }

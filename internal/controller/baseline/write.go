@@ -75,6 +75,9 @@ func (r *Reconciler) writeSpec(ctx context.Context, s *subject, d *decision) err
 	if d.clearAccept {
 		next.Spec.Accept = nil
 	}
+	if d.clearLift {
+		next.Spec.Lift = nil
+	}
 	if equality.Semantic.DeepEqual(next.Spec, s.baseline.Spec) {
 		return nil
 	}
@@ -96,6 +99,7 @@ func (r *Reconciler) writeSpec(ctx context.Context, s *subject, d *decision) err
 func (r *Reconciler) writeStatus(ctx context.Context, s *subject, d *decision) error {
 	next := s.baseline.DeepCopy()
 	d.state.WriteStatus(&next.Status)
+	s.endQuarantine(d, &next.Status)
 	next.Status.ObservedGeneration = next.Generation
 	next.Status.Guards = s.selecting
 	r.setSeverity(s, d, &next.Status)
@@ -114,6 +118,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject, d *decision) e
 	}
 	before := s.baseline.Status.LastReady
 	s.baseline = next
+	r.Metrics.noteQuarantine(s.key, next)
 	d.state.Drift = next.Status.State // Unknown if that is all that could be written
 	r.dropFormerReady(ctx, s, before)
 	return nil

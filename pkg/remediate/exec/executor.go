@@ -47,7 +47,7 @@ type Observer interface {
 	LedgerStored(l *v1alpha1.RemediationLedger)
 }
 
-// Executor carries plans out. All fields but Cached, Rollouts and Mirror are needed.
+// Executor carries plans out. All fields but Cached, Rollouts, Mesh and Mirror are needed.
 type Executor struct {
 	// Client must read live: no cache.
 	Client client.Client
@@ -60,7 +60,9 @@ type Executor struct {
 	Guards  Guards
 	// Rollouts tells which runs of releases hold targets; nil where there are no rollouts.
 	Rollouts Rollouts
-	Bodies   Bodies
+	// Mesh tells what stands against a quarantine; nil where there are no proxies.
+	Mesh   Mesh
+	Bodies Bodies
 	// Mirror may refuse; nil when there is no Redis.
 	Mirror   Mirror
 	Evidence *Recorder

@@ -30,6 +30,8 @@ type material struct {
 	standard repair.Standard
 	// request is what was tried, and is what is written.
 	request []byte
+	// baseline is the Baseline as it was read, and quarantined what was tried of it.
+	baseline, quarantined *v1alpha1.Baseline
 }
 
 func (r *run) material(step int32) *material {
@@ -74,7 +76,7 @@ func (r *run) marks(step int32) repair.Marks {
 // read reads the target and what it is measured by.
 func (r *run) read(ctx context.Context, step int32) protocol.Target {
 	m := r.material(step)
-	m.raw, m.metadata, m.request = nil, metav1.ObjectMeta{}, nil
+	m.raw, m.metadata, m.request, m.baseline, m.quarantined = nil, metav1.ObjectMeta{}, nil, nil, nil
 	raw, err := r.Targets.Get(ctx, r.ref(step))
 	gone := ResultOf(err) == protocol.Gone
 	if err != nil && !gone {
@@ -95,11 +97,17 @@ func (r *run) read(ctx context.Context, step int32) protocol.Target {
 		Contended: baseline != nil && baseline.Status.Contention != nil,
 		Ending:    r.guards.Terminating(r.plan.Namespace) || m.metadata.DeletionTimestamp != nil,
 	}
+	m.baseline = baseline
 	if gone {
 		t.Read = protocol.No
+		if r.quarantines(step) {
+			r.describeBaseline(step, &t)
+		}
 		return t
 	}
-	t = r.describe(ctx, step, t)
+	if t = r.describe(ctx, step, t); r.quarantines(step) && t.Read == protocol.Yes {
+		r.describeBaseline(step, &t)
+	}
 	t.Unassessed = baseline != nil && baseline.Status.Observed.Hash != t.Hash
 	return t
 }
@@ -113,6 +121,9 @@ func (r *run) describe(ctx context.Context, step int32, t protocol.Target) proto
 		return protocol.Target{Read: protocol.Unknown}
 	}
 	t.Hash = hash
+	if r.quarantines(step) {
+		return t
+	}
 	if target.Action == v1alpha1.ActionRestart {
 		t.RestartedFor = repair.RestartedFor(m.raw, m.standard.GVK)
 	}
@@ -236,6 +247,9 @@ func (r *run) load(ctx context.Context, step int32) protocol.Answer {
 // try has the API server carry the very request out without storing it. Only the time of
 // a creation differs: that of the intent is not known yet.
 func (r *run) try(ctx context.Context, step int32) protocol.Write {
+	if r.quarantines(step) {
+		return r.tryQuarantine(ctx, step)
+	}
 	m := r.material(step)
 	if m.raw == nil {
 		return r.tryCreation(ctx, step)
@@ -281,7 +295,7 @@ func (r *run) tryCreation(ctx context.Context, step int32) protocol.Write {
 // the plan over derives the time of a creation from the stored intent, so the creation
 // carries that time, or an earlier one.
 func (r *run) write(ctx context.Context, step int32) protocol.Write {
-	if m := r.material(step); m.raw == nil && m.request != nil {
+	if m := r.material(step); m.raw == nil && m.request != nil && !r.quarantines(step) {
 		if err := r.makeCreation(step, r.state().LastSecond(step)); err != nil {
 			return protocol.Write{Result: protocol.Refused, Message: err.Error()}
 		}
@@ -297,6 +311,9 @@ func (r *run) makeCreation(step int32, notAfter time.Time) (err error) {
 }
 
 func (r *run) send(ctx context.Context, step int32, dryRun bool) protocol.Write {
+	if r.quarantines(step) {
+		return r.sendQuarantine(ctx, step, dryRun)
+	}
 	m := r.material(step)
 	if m.request == nil {
 		return protocol.Write{Result: protocol.Refused, Message: "nothing was tried before"}
@@ -330,6 +347,9 @@ func (r *run) answer(step int32, request func() ([]byte, error)) protocol.Write 
 // fence moves the target's resourceVersion, and leaves a record of it, since it
 // is a write like any other.
 func (r *run) fence(ctx context.Context, step int32) protocol.Write {
+	if r.quarantines(step) {
+		return r.fenceBaseline(ctx, step)
+	}
 	m := r.material(step)
 	was := m.metadata.ResourceVersion
 	body, err := repair.Fence(m.raw, m.standard.GVK, r.marks(step), was)

@@ -107,7 +107,7 @@ func needs(r planner.Reason) Needs {
 		planner.ReasonUnknown, planner.ReasonNothingAuthorized, planner.ReasonMassDrift, planner.ReasonBelowSeverity,
 		planner.ReasonNotEscalated, planner.ReasonNotifyStage, planner.ReasonTooYoung, planner.ReasonTooOld, planner.ReasonAttempts, planner.ReasonBackoff, planner.ReasonDone,
 		planner.ReasonCanceled, planner.ReasonNotAllowed, planner.ReasonUnattributed, planner.ReasonGitOps, planner.ReasonActiveWriter,
-		planner.ReasonRecreation, planner.ReasonNotApplicable, planner.ReasonNeverReady, planner.ReasonNotGuarded,
+		planner.ReasonRecreation, planner.ReasonNotApplicable, planner.ReasonQuarantined, planner.ReasonNeverReady, planner.ReasonNotGuarded,
 		planner.ReasonNotSelected, planner.ReasonNotDrifted, planner.ReasonChanged, planner.ReasonNoRevision:
 		return NeedsChange
 	}

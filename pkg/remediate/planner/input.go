@@ -67,6 +67,10 @@ type Drift struct {
 	Suspended, Contended bool
 	// Frozen names the guard that sees a mass drift; empty when none does.
 	Frozen string
+	// QuarantinedBy is who keeps requests from it; empty while it is not in quarantine.
+	QuarantinedBy string
+	// LiftedBy is the person who lifted a quarantine of this very drift; empty when none did.
+	LiftedBy string
 	// Rollout names the run of an ABRelease that is under way and has it as a variation; empty when
 	// none has.
 	Rollout string

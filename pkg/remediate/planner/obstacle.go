@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	scoring "github.com/plumbline-dev/plumbline/pkg/remediate/severity"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 // MaxAttempts on one drift, after which a person has to look: what three plans
@@ -267,9 +268,27 @@ func applicable(in *Input, d *Drift) Obstacle {
 		}
 		return Obstacle{}
 	case v1alpha1.ActionQuarantine:
-		return obstacle(ReasonNotApplicable, "Quarantine comes with rollouts")
+		return quarantine(d)
 	}
 	return obstacle(ReasonNotApplicable, "nobody knows the action %q", in.Policy.Spec.Action)
+}
+
+// servedKinds have pods that proxies send requests to.
+var servedKinds = []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"}
+
+// quarantine says why a quarantine does nothing about a drift.
+func quarantine(d *Drift) Obstacle {
+	switch {
+	case d.State == v1alpha1.StateMissing:
+		return obstacle(ReasonNotApplicable, "what is gone gets no requests")
+	case canon.ParseGVK(d.Target.APIVersion, d.Target.Kind).Group != "apps" || !slices.Contains(servedKinds, d.Target.Kind):
+		return obstacle(ReasonNotApplicable, "a %s has no pods that proxies send requests to", d.Target.Kind)
+	case d.QuarantinedBy != "":
+		return obstacle(ReasonQuarantined, "it is in quarantine, by %s", d.QuarantinedBy)
+	case d.LiftedBy != "":
+		return obstacle(ReasonDone, "%s has lifted the quarantine of this drift", d.LiftedBy)
+	}
+	return Obstacle{}
 }
 
 // rollback says why a rollback does nothing about a drift.

@@ -133,16 +133,16 @@ func actionOn(in *Input, d *Drift) v1alpha1.RemediationAction {
 	return in.Policy.Spec.Action
 }
 
-// repair is the state a drift is put back to. A restart leaves it as it is.
+// repair is the state a drift is put back to. A restart and a quarantine leave it as it is.
 func repair(in *Input, d *Drift) Repair {
 	switch actionOn(in, d) {
 	case v1alpha1.ActionRollback:
 		return *cmp.Or(d.To, d.Ready)
 	case v1alpha1.ActionScale:
 		return *d.Scaled
-	case v1alpha1.ActionRestart:
+	case v1alpha1.ActionRestart, v1alpha1.ActionQuarantine:
 		return Repair{Revision: d.Authorized.Revision, RevisionHash: d.Authorized.RevisionHash, DesiredHash: d.DriftedHash}
-	case v1alpha1.ActionReconcile, v1alpha1.ActionNotifyOnly, v1alpha1.ActionQuarantine:
+	case v1alpha1.ActionReconcile, v1alpha1.ActionNotifyOnly:
 		return *d.Authorized
 	}
 	return *d.Authorized

@@ -71,6 +71,8 @@ const (
 	ReasonRecreation Reason = "NotRecreated"
 	// ReasonNotApplicable: the policy's action does nothing about it.
 	ReasonNotApplicable Reason = "ActionNotApplicable"
+	// ReasonQuarantined: proxies send it no new requests already.
+	ReasonQuarantined Reason = "AlreadyQuarantined"
 	// ReasonNeverReady: no authorized state of it was ever ready.
 	ReasonNeverReady Reason = "NoReadyRevision"
 	// ReasonUnhealthy: too few of the others are healthy to risk it.

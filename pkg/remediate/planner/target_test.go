@@ -27,7 +27,8 @@ func TestEachActionHasItsOwnState(t *testing.T) {
 		"Rollback makes its newest ready state again":        {v1alpha1.ActionRollback, v1alpha1.StateMissing, v1alpha1.PlanTarget{Action: v1alpha1.ActionRollback, Revision: "web-2", RevisionHash: "pl1:two", DesiredHash: "pl1:two"}},
 		"Restart never makes an object that is gone again":   {v1alpha1.ActionRestart, v1alpha1.StateMissing, v1alpha1.PlanTarget{}},
 		"Scale never makes an object that is gone again":     {v1alpha1.ActionScale, v1alpha1.StateMissing, v1alpha1.PlanTarget{}},
-		"Quarantine is not an action of this version":        {v1alpha1.ActionQuarantine, v1alpha1.StateDrifted, v1alpha1.PlanTarget{}},
+		"Quarantine leaves the drift as it is":               {v1alpha1.ActionQuarantine, v1alpha1.StateDrifted, v1alpha1.PlanTarget{Action: v1alpha1.ActionQuarantine, UID: "uid-web", Revision: "web-4", RevisionHash: "pl1:good-web", DesiredHash: "pl1:drifted-web"}},
+		"Quarantine never makes an object that is gone":      {v1alpha1.ActionQuarantine, v1alpha1.StateMissing, v1alpha1.PlanTarget{}},
 		"NotifyOnly writes no target":                        {v1alpha1.ActionNotifyOnly, v1alpha1.StateDrifted, v1alpha1.PlanTarget{}},
 		"an unknown action writes no target, present or not": {"Pray", v1alpha1.StateMissing, v1alpha1.PlanTarget{}},
 	}

@@ -27,6 +27,8 @@ func (s *State) applied(step *v1alpha1.PlanStep) Effect {
 	switch {
 	case t.Read == Unknown || t.Ready == Unknown:
 		return s.unclear(step, t)
+	case s.lifted(step, t):
+		return s.lets(step, t)
 	case t.Read == No, s.target(step).UID != "" && t.UID != s.target(step).UID:
 		return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is gone")
 	case !s.stays(step, t):
@@ -74,7 +76,7 @@ func (s *State) unclear(step *v1alpha1.PlanStep, t *Target) Effect {
 // token: the token alone says nothing about the content, which a webhook or a writer may have
 // changed.
 func (s *State) stays(step *v1alpha1.PlanStep, t *Target) bool {
-	return s.arrived(step, t) && t.Hash == s.target(step).DesiredHash
+	return s.arrived(step, t) && (s.quarantines(step) || t.Hash == s.target(step).DesiredHash)
 }
 
 // because returns why a target is not ready, as the end of a sentence.
@@ -98,8 +100,17 @@ func (s *State) healthy(step *v1alpha1.PlanStep) Effect {
 		}
 	}
 	return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
-		verified(n, "as it should be, and healthy"+s.describeKeptFields(step), at)
+		verified(n, s.describeHealth(step)+s.describeKeptFields(step), at)
 	})
+}
+
+// describeHealth says how a target is that was written. The readiness of an object in quarantine is
+// not asked.
+func (s *State) describeHealth(step *v1alpha1.PlanStep) string {
+	if s.quarantines(step) {
+		return "in quarantine"
+	}
+	return "as it should be, and healthy"
 }
 
 // describeKeptFields says, as the end of a sentence, that fields of a target stay with the executor.

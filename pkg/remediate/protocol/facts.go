@@ -77,6 +77,9 @@ type Target struct {
 	Unassessed bool
 	// RestartedFor is the token of the plan's step that restarted it last.
 	RestartedFor string
+	// Quarantine is what the Baseline says of a quarantine. For an action of Quarantine,
+	// ResourceVersion is that of the Baseline, which alone is written.
+	Quarantine Quarantine
 	// Ending says that it, or its namespace, is being deleted.
 	Ending bool
 	// Contended says that writers fight over it.
@@ -96,6 +99,16 @@ type Target struct {
 	// that is not known.
 	Ready    Answer
 	NotReady string
+}
+
+// Quarantine is what was read of the quarantine of a target.
+type Quarantine struct {
+	// Token names the quarantine in force; empty without one.
+	Token string
+	// Ended names the last quarantine that ended, and Why says why it did.
+	Ended, Why string
+	// Held says that the plan holds the Baseline: no other plan writes a quarantine.
+	Held bool
 }
 
 // WriteResult is what came of a write, or of its dry run.

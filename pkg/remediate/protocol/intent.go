@@ -77,6 +77,8 @@ func (s *State) recover(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		return e
 	}
 	switch {
+	case s.quarantines(step) && (f.Target.Read == No || f.Target.UID != step.Intent.UID):
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonTargetReplaced, "it is gone")
 	case f.Target.Ending:
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonTerminating, "it, or its namespace, is being deleted")
 	case f.Target.Unwanted != "":
@@ -97,7 +99,7 @@ func (s *State) recover(step *v1alpha1.PlanStep, f StepFacts) Effect {
 func (s *State) unlessNothingCame(step *v1alpha1.PlanStep, t *Target) Effect {
 	switch s.came(step, t) {
 	case cameStored:
-		return s.apply(step, t.ResourceVersion, t.Hash, v1alpha1.ResultRecovered)
+		return s.apply(step, t.ResourceVersion, s.leftHash(step, t), v1alpha1.ResultRecovered)
 	case cameGone:
 		return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is gone, and nobody knows whether it was written before")
 	case cameMoved:
@@ -219,6 +221,8 @@ func (s *State) came(step *v1alpha1.PlanStep, t *Target) came {
 		return cameUnknown
 	case i.UID == "": // it was to be made
 		return s.cameMade(step, t)
+	case s.quarantines(step):
+		return s.cameQuarantine(step, t)
 	case t.Read == No || t.UID != i.UID:
 		return cameGone
 	case s.arrived(step, t):

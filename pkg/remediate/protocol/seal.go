@@ -118,9 +118,11 @@ func (s *State) sealApplied(step *v1alpha1.PlanStep) Effect {
 	switch t := f.Target; {
 	case t.Read == Unknown:
 		return s.wait(again, "the target could not be read")
+	case s.lifted(step, t):
+		return s.lets(step, t)
 	case t.Read == Yes && s.stays(step, t) && t.Ready == Yes:
 		return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
-			verified(n, "as it should be, and healthy when the plan was ended", at)
+			verified(n, s.describeHealth(step)+" when the plan was ended", at)
 		})
 	}
 	return s.fail(step, v1alpha1.ReasonStopped, "the plan was ended before it was healthy")

@@ -45,6 +45,9 @@ func TestNothingIsWrittenTwiceWhateverDies(t *testing.T) {
 		for i := range s.w.plan.Status.Steps {
 			step := &s.w.plan.Status.Steps[i]
 			seen[string(step.State)+" "+string(step.Reason)]++
+			if s.w.plan.Spec.Plan.Targets[i].Action == v1alpha1.ActionQuarantine {
+				seen["quarantine "+string(step.State)]++
+			}
 			if step.Result != nil {
 				seen["result "+string(step.Result.Origin)]++
 			}
@@ -58,6 +61,7 @@ func TestNothingIsWrittenTwiceWhateverDies(t *testing.T) {
 	// to be sure of are in TestEndsThatNeedATimedBlow.
 	for _, end := range []string{
 		"Verified ", "Skipped NotAllowed", "Skipped TargetMoved", "Skipped AlreadyDesired", "Skipped TargetReplaced", "Skipped Stopped", "Skipped RevisionDamaged",
+		"quarantine Verified", "quarantine Skipped", "quarantine Failed",
 		"Failed TargetMoved", "result Response", "result Recovered", "attempts",
 		"Succeeded", "Failed", "Canceled", "Superseded", "Skipped",
 	} {
@@ -80,7 +84,7 @@ type simulation struct {
 }
 
 func newSimulation(t *rapid.T) *simulation {
-	action := rapid.SampledFrom([]v1alpha1.RemediationAction{v1alpha1.ActionReconcile, v1alpha1.ActionRestart}).Draw(t, "action")
+	action := rapid.SampledFrom([]v1alpha1.RemediationAction{v1alpha1.ActionReconcile, v1alpha1.ActionRestart, v1alpha1.ActionQuarantine}).Draw(t, "action")
 	batches := rapid.SampledFrom([][][]int32{{{0}}, {{0}, {1}}, {{0, 1}}}).Draw(t, "batches")
 	gone := action == v1alpha1.ActionReconcile && rapid.IntRange(0, 3).Draw(t, "gone") == 0
 	w := newWorld(action, batches, gone)
@@ -88,7 +92,9 @@ func newSimulation(t *rapid.T) *simulation {
 	all := []func(){
 		s.dies, s.changes, s.puts, s.churns, func() { w.replace(s.some()) }, s.asks, s.closes,
 		func() { w.damaged = !w.damaged }, func() { w.forbidden = !w.forbidden }, func() { w.mute = !w.mute }, w.sweep,
+		func() { w.assess(s.some()) }, func() { w.quarantineByOther(s.some()) },
 		s.inBetween(s.dies), s.inBetween(s.asks), s.inBetween(s.asks), s.inBetween(s.changes), s.inBetween(s.puts), s.inBetween(s.churns),
+		s.inBetween(func() { w.assess(s.some()) }), s.inBetween(func() { w.replace(s.some()) }),
 	}
 	for i, d := range all {
 		if rapid.IntRange(0, 3).Draw(t, fmt.Sprint("disturbance ", i)) == 0 {

@@ -220,12 +220,16 @@ func (s *State) movedBefore(step *v1alpha1.PlanStep, t *Target) Effect {
 	return s.skip(step, v1alpha1.ReasonTargetMoved, "it changed since the plan was made")
 }
 
-// arrived says that a target is as the step leaves it. A restart leaves the
-// hash alone; its token says which step did it.
+// arrived says that a target is as the step leaves it. A restart and a quarantine leave the
+// hash alone; their token says which step did it.
 func (s *State) arrived(step *v1alpha1.PlanStep, t *Target) bool {
 	want := s.target(step)
-	if want.Action == v1alpha1.ActionRestart {
+	switch want.Action {
+	case v1alpha1.ActionRestart:
 		return t.RestartedFor == Token(s.Plan, step.Index)
+	case v1alpha1.ActionQuarantine:
+		return t.Quarantine.Token == Token(s.Plan, step.Index)
+	case v1alpha1.ActionNotifyOnly, v1alpha1.ActionReconcile, v1alpha1.ActionRollback, v1alpha1.ActionScale:
 	}
 	return t.Hash == want.DesiredHash
 }

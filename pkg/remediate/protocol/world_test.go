@@ -31,6 +31,15 @@ type object struct {
 	token      string
 	ready      bool
 	ending     bool
+	baseline
+}
+
+// baseline is the one of a target: what a quarantine writes.
+type baseline struct {
+	moved int // its version
+	// quarantine and ended are tokens, and of is the object that is in quarantine.
+	quarantine, ended, of string
+	held                  bool
 }
 
 // request is a write of a target, bound to what its sender knew.
@@ -98,7 +107,7 @@ func newWorld(action v1alpha1.RemediationAction, batches [][]int32, gone bool) *
 		for _, i := range steps {
 			o := &object{exists: true, uid: fmt.Sprint("uid-", i), version: 10, generation: 1, hash: driftedHash, ready: true}
 			target := v1alpha1.PlanTarget{UID: o.uid, DriftedHash: driftedHash, DesiredHash: desiredHash, Action: action, Revision: "web-1"}
-			if action == v1alpha1.ActionRestart {
+			if action == v1alpha1.ActionRestart || action == v1alpha1.ActionQuarantine {
 				target.DesiredHash = driftedHash
 			}
 			if gone {
@@ -165,6 +174,9 @@ func (w *world) checkEnd(step *v1alpha1.PlanStep) {
 // arrive is a write that reaches the API server.
 func (w *world) arrive(r request) Write {
 	o := w.objects[r.step]
+	if r.action == v1alpha1.ActionQuarantine {
+		return w.arriveAtBaseline(r, o)
+	}
 	if r.uid == "" {
 		return w.arriveCreation(r, o)
 	}
@@ -182,6 +194,38 @@ func (w *world) arrive(r request) Write {
 	}
 	w.effect(r, o)
 	return Write{Result: Stored, ResourceVersion: strconv.Itoa(o.version), Hash: o.hash}
+}
+
+// arriveAtBaseline is a write of a Baseline, which asks nothing of the object.
+func (w *world) arriveAtBaseline(r request, o *object) Write {
+	switch {
+	case w.forbidden:
+		return Write{Result: Forbidden, Message: "no"}
+	case strconv.Itoa(o.moved) != r.version:
+		return Write{Result: Conflicted}
+	}
+	o.moved++
+	if !r.fence {
+		w.effect(r, o)
+	}
+	return Write{Result: Stored, ResourceVersion: strconv.Itoa(o.moved), Hash: driftedHash}
+}
+
+// assess is the assessor, which writes Baselines, and ends a quarantine.
+func (w *world) assess(i int) {
+	o := w.objects[i]
+	o.moved++
+	if o.quarantine != "" && (!o.exists || o.uid != o.of || o.hash != driftedHash) {
+		o.quarantine, o.ended = "", o.quarantine
+	}
+}
+
+// quarantineByOther has another plan take the Baseline, and its quarantine end.
+func (w *world) quarantineByOther(i int) {
+	if o := w.objects[i]; !o.held && o.quarantine == "" {
+		o.moved += 4
+		o.ended = "other"
+	}
 }
 
 // arriveCreation makes an object, unless one is there. A request does not outlive
@@ -218,10 +262,14 @@ func (w *world) effect(r request, o *object) {
 		w.breaks("step %d takes effect after it ended as %s %s", r.step, step.State, step.Reason)
 	case Final(status.Phase) || status.Phase == v1alpha1.PlanPaused:
 		w.breaks("step %d takes effect although the plan is %s", r.step, status.Phase)
-	case o.hash != driftedHash:
+	case o.hash != driftedHash && r.action != v1alpha1.ActionQuarantine:
 		w.breaks("step %d overwrites %s", r.step, o.hash)
 	case entry == nil || entry.CompletionTime != nil:
 		w.breaks("step %d takes effect without a place in the ledger", r.step)
+	}
+	if r.action == v1alpha1.ActionQuarantine {
+		o.quarantine, o.of, o.held = r.token, r.uid, true
+		return
 	}
 	o.generation++
 	o.ready = false
@@ -249,7 +297,7 @@ func (w *world) replace(i int) {
 		return
 	}
 	w.uids++
-	w.objects[i] = &object{exists: true, uid: fmt.Sprint("uid-", w.uids), version: w.objects[i].version + 1, generation: 1, hash: driftedHash, ready: true}
+	w.objects[i] = &object{exists: true, uid: fmt.Sprint("uid-", w.uids), version: w.objects[i].version + 1, generation: 1, hash: driftedHash, ready: true, baseline: w.objects[i].baseline}
 }
 
 // executor is a process that carries the plan out.
@@ -416,6 +464,7 @@ func (e *executor) ask(effect Effect, f fate) {
 	case Authorize:
 		e.learn(x.Step, func(s *StepFacts) { s.Authorized = answer(f) })
 	case ClaimTarget:
+		e.hold(x.Step, f, true)
 		e.learn(x.Step, func(s *StepFacts) { s.Claimed = answer(f) })
 	case AskMirror:
 		e.learn(x.Step, func(s *StepFacts) { s.Mirror = &Place{Granted: answer(f)} })
@@ -437,9 +486,18 @@ func (e *executor) ask(effect Effect, f fate) {
 			s.Recorded, s.Evidence = answer(f), &v1alpha1.StepEvidence{Sequence: 1, Digest: "sha256:record"}
 		})
 	case ReleaseTarget:
+		e.hold(x.Step, f, false)
 		e.learn(x.Step, func(s *StepFacts) { s.Let = answer(f) })
 	default:
 		e.w.breaks("an effect that nobody carries out: %T", effect)
+	}
+}
+
+// hold takes the claim of a Baseline, or gives the claim back.
+func (e *executor) hold(step int32, f fate, held bool) {
+	if o := e.w.objects[step]; f != unsent && o.held != held {
+		o.held = held
+		o.moved++
 	}
 }
 
@@ -448,6 +506,13 @@ func (w *world) reading(step int32, f fate) *Target {
 		return &Target{Read: Unknown}
 	}
 	o := w.objects[step]
+	quarantine := Quarantine{Token: o.quarantine, Ended: o.ended, Why: "the assessor ended it", Held: o.held}
+	if w.plan.Spec.Plan.Targets[step].Action == v1alpha1.ActionQuarantine {
+		if !o.exists {
+			return &Target{Read: No, ResourceVersion: strconv.Itoa(o.moved), Quarantine: quarantine}
+		}
+		return &Target{Read: Yes, UID: o.uid, ResourceVersion: strconv.Itoa(o.moved), Hash: o.hash, Ready: Yes, Quarantine: quarantine}
+	}
 	if !o.exists {
 		return &Target{Read: No}
 	}
@@ -468,6 +533,10 @@ func (e *executor) dryRun(step int32, read *Target, f fate) *Write {
 		return &Write{Result: Lost}
 	case e.w.forbidden:
 		return &Write{Result: Forbidden, Message: "no"}
+	case e.plan.Spec.Plan.Targets[step].Action == v1alpha1.ActionQuarantine && strconv.Itoa(o.moved) != read.ResourceVersion:
+		return &Write{Result: Conflicted}
+	case e.plan.Spec.Plan.Targets[step].Action == v1alpha1.ActionQuarantine:
+		return &Write{Result: Stored, Hash: driftedHash}
 	case read.Read == No && o.exists:
 		return &Write{Result: Conflicted}
 	case read.Read == No:

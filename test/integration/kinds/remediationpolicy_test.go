@@ -98,24 +98,22 @@ func modeCases() map[string]specCase {
 
 func actionCases() map[string]specCase {
 	cases := map[string]specCase{
-		"Quarantine is refused, and what to use instead": {"action: Quarantine", []string{"spec.action"}, "Quarantine is not available yet, and comes with rollouts; use NotifyOnly"},
-		"BlueGreen is refused, and what to use instead":  {"strategy: BlueGreen", []string{"spec.strategy"}, "BlueGreen is not available yet, and comes with rollouts; use Rolling or Staged"},
-		"both at once are both named":                    {"{action: Quarantine, strategy: BlueGreen}", []string{"spec.action", "spec.strategy"}, "Quarantine is not available yet"},
-		"an unknown action is refused":                   {"action: Delete", []string{"spec.action"}, "Unsupported value"},
-		"no action is refused":                           {"action: null", []string{"spec.action"}, "Required value"},
-		"an unknown strategy is refused":                 {"strategy: rolling", []string{"spec.strategy"}, "Unsupported value"},
-		"no trigger is refused":                          {"trigger: null", []string{"spec.trigger"}, "Required value"},
-		"an unknown trigger is refused":                  {"trigger: Always", []string{"spec.trigger"}, "Unsupported value"},
-		"AgeThreshold with an age is accepted":           {spec: "{trigger: AgeThreshold, minimumDriftAge: 15m}"},
-		"AgeThreshold without an age is refused":         {"trigger: AgeThreshold", []string{"spec.minimumDriftAge"}, "trigger AgeThreshold needs minimumDriftAge"},
-		"Scheduled with a window is accepted":            {spec: "{trigger: Scheduled, schedule: {maintenanceWindow: {start: '02:00', end: '04:00'}}}"},
-		"Scheduled without a schedule is refused":        {"trigger: Scheduled", []string{"spec.schedule.maintenanceWindow"}, "trigger Scheduled needs a maintenance window"},
-		"Scheduled in a zone without a time is refused":  {"{trigger: Scheduled, schedule: {maintenanceWindow: {timeZone: Europe/Berlin}, allowedDays: [Monday]}}", []string{"spec.schedule.maintenanceWindow"}, "trigger Scheduled needs a maintenance window"},
-		"Scheduled on days without a window is refused":  {"{trigger: Scheduled, schedule: {allowedDays: [Monday]}}", []string{"spec.schedule.maintenanceWindow"}, "trigger Scheduled needs a maintenance window"},
-		"SeverityEscalation is accepted":                 {spec: "trigger: SeverityEscalation"},
-		"Manual is accepted":                             {spec: "trigger: Manual"},
+		"BlueGreen is refused, and what to use instead": {"strategy: BlueGreen", []string{"spec.strategy"}, "BlueGreen is not available yet, and comes with rollouts; use Rolling or Staged"},
+		"an unknown action is refused":                  {"action: Delete", []string{"spec.action"}, "Unsupported value"},
+		"no action is refused":                          {"action: null", []string{"spec.action"}, "Required value"},
+		"an unknown strategy is refused":                {"strategy: rolling", []string{"spec.strategy"}, "Unsupported value"},
+		"no trigger is refused":                         {"trigger: null", []string{"spec.trigger"}, "Required value"},
+		"an unknown trigger is refused":                 {"trigger: Always", []string{"spec.trigger"}, "Unsupported value"},
+		"AgeThreshold with an age is accepted":          {spec: "{trigger: AgeThreshold, minimumDriftAge: 15m}"},
+		"AgeThreshold without an age is refused":        {"trigger: AgeThreshold", []string{"spec.minimumDriftAge"}, "trigger AgeThreshold needs minimumDriftAge"},
+		"Scheduled with a window is accepted":           {spec: "{trigger: Scheduled, schedule: {maintenanceWindow: {start: '02:00', end: '04:00'}}}"},
+		"Scheduled without a schedule is refused":       {"trigger: Scheduled", []string{"spec.schedule.maintenanceWindow"}, "trigger Scheduled needs a maintenance window"},
+		"Scheduled in a zone without a time is refused": {"{trigger: Scheduled, schedule: {maintenanceWindow: {timeZone: Europe/Berlin}, allowedDays: [Monday]}}", []string{"spec.schedule.maintenanceWindow"}, "trigger Scheduled needs a maintenance window"},
+		"Scheduled on days without a window is refused": {"{trigger: Scheduled, schedule: {allowedDays: [Monday]}}", []string{"spec.schedule.maintenanceWindow"}, "trigger Scheduled needs a maintenance window"},
+		"SeverityEscalation is accepted":                {spec: "trigger: SeverityEscalation"},
+		"Manual is accepted":                            {spec: "trigger: Manual"},
 	}
-	for _, action := range []string{"NotifyOnly", "Rollback", "Scale", "Restart"} {
+	for _, action := range []string{"NotifyOnly", "Rollback", "Scale", "Restart", "Quarantine"} {
 		cases["action "+action+" is accepted"] = specCase{spec: "action: " + action}
 	}
 	for _, strategy := range []string{"AllAtOnce", "Staged"} {

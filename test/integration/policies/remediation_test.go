@@ -276,7 +276,11 @@ func TestWhoMayWriteTheMarksOfTheExecutor(t *testing.T) {
 	const (
 		onlyClaim  = "only the executor writes status.planName"
 		onlyLedger = "only the executor writes status.ledgerUID"
-		claimAlone = "the executor writes status.planName and nothing else of this status"
+		claimAlone = "the executor writes status.planName, status.quarantine, status.fences and nothing else of this status"
+		begins     = "a quarantine begins while the object is drifted and a plan has claimed it, and nothing but its end changes it"
+		onlyBegins = "only the executor begins a quarantine"
+		quarantine = `"quarantine":{"startTime":"2026-01-01T00:00:00Z","by":"RemediationPlan/plan-1","token":"uid-0"}`
+		claimed    = `"planName":"plan-1"`
 		alone      = "the executor writes status.ledgerUID and nothing else of this status"
 		onlyStatus = "only the assessor writes the status of a Baseline"
 		// Two policies refuse it, and the API server tells of one.
@@ -301,6 +305,17 @@ func TestWhoMayWriteTheMarksOfTheExecutor(t *testing.T) {
 		"the assessor claims":                        {false, `"state":"Drifted"`, ``, judge, `"planName":"plan-1"`, onlyClaim},
 		"the assessor lets go":                       {false, `"state":"Drifted"`, `"planName":"plan-1"`, judge, `"planName":null`, onlyClaim},
 		"the assessor writes beside a claim":         {false, `"state":"Drifted"`, `"planName":"plan-1"`, judge, `"state":"InSync"`, ""},
+		"the executor begins a quarantine":           {false, `"state":"Drifted"`, claimed, execute, quarantine, ""},
+		"the executor claims and begins one":         {false, `"state":"Drifted"`, ``, execute, claimed + `,` + quarantine, ""},
+		"the executor begins one without a claim":    {false, `"state":"Drifted"`, ``, execute, quarantine, begins},
+		"the executor begins one of what is in sync": {false, `"state":"InSync"`, claimed, execute, quarantine, begins},
+		"the executor changes a quarantine":          {false, `"state":"Drifted"`, claimed + `,` + quarantine, execute, `"quarantine":{"token":"uid-1"}`, begins},
+		"the executor ends a quarantine":             {false, `"state":"Drifted"`, claimed + `,` + quarantine, execute, `"quarantine":null`, claimAlone},
+		"the executor lets go beside a quarantine":   {false, `"state":"Drifted"`, claimed + `,` + quarantine, execute, `"planName":null`, ""},
+		"the executor fences":                        {false, `"state":"Drifted"`, claimed, execute, `"fences":1`, ""},
+		"the assessor begins a quarantine":           {false, `"state":"Drifted"`, claimed, judge, quarantine, onlyBegins},
+		"the assessor ends a quarantine":             {false, `"state":"Drifted"`, claimed + `,` + quarantine, judge, `"quarantine":null`, ""},
+		"the assessor writes beside a quarantine":    {false, `"state":"Drifted"`, claimed + `,` + quarantine, judge, `"state":"Unknown"`, ""},
 		"an administrator lets go":                   {false, `"state":"Drifted"`, `"planName":"plan-1"`, root, `"planName":null`, either},
 		"an executor of another namespace claims":    {false, `"state":"Drifted"`, ``, namesake, `"planName":"plan-1"`, either},
 		"a namesake of the assessor writes":          {false, `"state":"Drifted"`, ``, judgelet, `"state":"InSync"`, onlyStatus},

@@ -36,6 +36,9 @@ strategy:
 {{- if and .Values.mesh.enabled .Values.delivery.enabled }}
 - --release-works=true
 {{- end }}
+{{- if .Values.mesh.enabled }}
+- --mesh=true
+{{- end }}
 {{- range $flag, $cap := dict "max-concurrent" "maxConcurrent" "max-per-hour" "maxPerHour" "max-per-day" "maxPerDay" }}
 - --{{ $flag }}={{ include "plumbline.cap" (get $.Values.executor.caps $cap) }}
 {{- end }}

@@ -133,9 +133,12 @@ type BaselineSpec struct {
 	// for an object that nobody trusted has created.
 	// +optional
 	Authorized *AuthorizedState `json:"authorized,omitempty"`
-	// accept asks to authorize the observed state; all that a person may set.
+	// accept asks to authorize the observed state. A person may set accept and lift alone.
 	// +optional
 	Accept *AcceptRequest `json:"accept,omitempty"`
+	// lift asks to end the quarantine of the object.
+	// +optional
+	Lift *LiftRequest `json:"lift,omitempty"`
 }
 
 // DriftState is the state of a guarded object.
@@ -197,26 +200,9 @@ type ReadyRevision struct {
 	ReadyTime metav1.Time `json:"readyTime,omitempty,omitzero"`
 }
 
-// Quarantine says that a workload gets no new requests.
-type Quarantine struct {
-	// startTime is when it began.
-	// +required
-	StartTime metav1.Time `json:"startTime,omitempty,omitzero"`
-	// by names who asked for it, as a user or as RemediationPlan/name.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1024
-	By string `json:"by,omitempty"`
-	// reason in words.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=512
-	Reason string `json:"reason,omitempty"`
-}
-
 // BaselineStatus is what is observed.
 type BaselineStatus struct {
-	// conditions are Ready, Degraded (reason Contended), Recreatable and AcceptanceAllowed.
+	// conditions are Ready, Degraded (reasons Contended and Quarantined), Recreatable and AcceptanceAllowed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -305,10 +291,18 @@ type BaselineStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	PlanName string `json:"planName,omitempty"`
+	// fences counts the writes of executors that change nothing else: each makes sure that no
+	// request of before that is still under way begins a quarantine.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Fences int64 `json:"fences,omitempty"`
 	// quarantine keeps new requests away from the object's pods, where proxies of
 	// Plumbline send them.
 	// +optional
 	Quarantine *Quarantine `json:"quarantine,omitempty"`
+	// endedQuarantine is the last quarantine that ended. If unset, none did.
+	// +optional
+	EndedQuarantine *EndedQuarantine `json:"endedQuarantine,omitempty"`
 }
 
 // Baseline holds, for one guarded object, what was authorized and what is observed.

@@ -51,7 +51,7 @@ const (
 	ActionScale RemediationAction = "Scale"
 	// ActionRestart has the pods made anew, with the spec as it is.
 	ActionRestart RemediationAction = "Restart"
-	// ActionQuarantine takes the object out of traffic. Not yet possible.
+	// ActionQuarantine has proxies of Plumbline send the object no new requests.
 	ActionQuarantine RemediationAction = "Quarantine"
 )
 
