@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // Queue is a work queue that hands out the objects of the namespaces in turn, one of
@@ -32,6 +33,11 @@ func New[K comparable](name string, limiter workqueue.TypedRateLimiter[K], names
 			workqueue.TypedRateLimitingQueueConfig[K]{DelayingQueue: delaying}),
 		turns: t,
 	}
+}
+
+// ForRequests makes a queue for a controller of the builder.
+func ForRequests(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	return New(name, limiter, func(request reconcile.Request) string { return request.Namespace })
 }
 
 // Add adds an object that has news of its own.

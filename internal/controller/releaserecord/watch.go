@@ -37,16 +37,11 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.ABRelease{}, r.followReleases(), builder.WithPredicates(decided())).
 		Watches(&v1alpha1.ReleaseWork{}, handler.EnqueueRequestsFromMapFunc(releaseOf), builder.WithPredicates(carried())).
 		WatchesRawSource(begin).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: newFairQueue}).Complete(r)
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: fairqueue.ForRequests}).Complete(r)
 	if err != nil {
 		return fmt.Errorf("registering the controller of the records of releases: %w", err)
 	}
 	return nil
-}
-
-// newFairQueue serves the namespaces in turn: all releases share one worker.
-func newFairQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) queue {
-	return fairqueue.New(name, limiter, func(request reconcile.Request) string { return request.Namespace })
 }
 
 // followReleases looks at each release that changes, and keeps the last state of one that is deleted.
