@@ -233,6 +233,9 @@ func (m *machine) retry(c Control) string {
 		if !short.IsZero() { // the canary lacks pods still, and has time to get them
 			stage.ShortSince = m.Now
 		}
+		if d := run.Division; d != nil && !d.ShortSince.IsZero() {
+			d.ShortSince = m.Now
+		}
 		return ""
 	}
 	canary, is := m.arm(m.canary())
