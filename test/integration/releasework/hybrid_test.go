@@ -12,6 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -100,6 +101,14 @@ func TestRequestsAndWorkersGoOverTogether(t *testing.T) {
 	w.have("after the run", 0, 4)
 	if r.Status.ActiveVariation != "canary" || r.Status.Split != "canary 100 / stable 0" {
 		t.Errorf("active is %s of %q", r.Status.ActiveVariation, r.Status.Split)
+	}
+	w.Must(admin.Delete(w.Ctx(), r))
+	w.until("the release goes once the Service gets the requests", func(*v1alpha1.ABRelease) bool {
+		return apierrors.IsNotFound(admin.Get(w.Ctx(), client.ObjectKeyFromObject(w.release), &v1alpha1.ABRelease{}))
+	})
+	w.have("after the release", 0, 4)
+	if last := w.router.Applied(); last[len(last)-1].Shares[0].Variation != "stable" {
+		t.Errorf("the requests have gone to %+v, and the Service selects stable", last[len(last)-1].Shares)
 	}
 }
 
