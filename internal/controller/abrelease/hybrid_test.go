@@ -76,7 +76,7 @@ func TestRequestsAndReplicasGoOverTogether(t *testing.T) {
 				t.Fatalf("in force is %q, and the executor did %q: %+v", r.Status.Split, e.did, r.Status.Rollout)
 			}
 			c.breaks(e)
-			r = e.counts(t, 1, 14, c.failed)
+			e.counts(t, 1, 14, c.failed)
 			r = e.live(t, 6)
 			run := r.Status.Rollout.Run
 			if strings.Join(e.did, ", ") != c.did || run.State != c.state || r.Status.Split != c.following || run.Division.SettlementTime == nil {

@@ -78,11 +78,14 @@ func (m *machine) areGroupsKnown() bool {
 	return true
 }
 
-// areGroupPodsUp tells whether the group of the canary has the pods of its revision for a weight; it waits
+// areGroupPodsUp tells whether the group of the canary has the pods of its revision for the first stage; it waits
 // otherwise, and ends the run at the deadline.
-func (m *machine) areGroupPodsUp(weight traffic.Weight) bool {
+func (m *machine) areGroupPodsUp() bool {
+	if m.next.Run.Division == nil {
+		return true
+	}
 	canary, is := m.groupArm(m.next.Run.Canary)
-	if wants := m.next.Run.groupSize(weight); !is || canary.Updated < canary.Targets || canary.Ready < wants {
+	if wants := m.next.Run.groupSize(m.next.Run.firstSize()); !is || canary.Updated < canary.Targets || canary.Ready < wants {
 		m.waitPods(m.groupName(m.next.Run.Canary), canary, wants)
 		return false
 	}

@@ -43,19 +43,15 @@ func (r *Run) strategy() string {
 func (m *machine) deploy() bool {
 	run := m.next.Run
 	canary, is := m.arm(run.Canary)
-	first := run.firstWeight()
-	wants := run.required(first)
-	if run.Division != nil { // a group without replicas has no pods to look at
-		first = run.Stages[0].Weight
-	}
+	wants := run.required(run.firstWeight())
 	switch {
 	case !m.isInForce(m.split()):
 		return false
-	case !m.hasHold() && (m.isPaused() || !m.isHeldUp()), run.isScaled() && (m.isPaused() || !m.isSized(first)):
+	case !m.hasHold() && (m.isPaused() || !m.isHeldUp()), run.isScaled() && (m.isPaused() || !m.isSized(run.firstSize())):
 		return false
 	case !is || canary.Updated < canary.Targets || canary.Ready < wants:
 		return m.waitPods(run.Canary, canary, wants)
-	case run.Division != nil && !m.areGroupPodsUp(first):
+	case !m.areGroupPodsUp():
 		return m.wait == nil // the deadline has ended the run
 	case m.isPaused():
 		return false
@@ -81,6 +77,15 @@ func (r *Run) firstWeight() traffic.Weight {
 		return first
 	}
 	return r.Stages[1].Weight
+}
+
+// firstSize is the weight that the executor sizes the canary for before the first stage. A group without replicas
+// has no pods to look at.
+func (r *Run) firstSize() traffic.Weight {
+	if r.Division != nil {
+		return r.Stages[0].Weight
+	}
+	return r.firstWeight()
 }
 
 // waitPods waits for the pods of the canary, and ends the run at the deadline.
