@@ -47,7 +47,7 @@ type Observer interface {
 	LedgerStored(l *v1alpha1.RemediationLedger)
 }
 
-// Executor carries plans out. All fields but Cached, Rollouts, Mesh and Mirror are needed.
+// Executor carries plans out. All fields but Cached, Rollouts, Mesh, Standbys and Mirror are needed.
 type Executor struct {
 	// Client must read live: no cache.
 	Client client.Client
@@ -61,8 +61,10 @@ type Executor struct {
 	// Rollouts tells which runs of releases hold targets; nil where there are no rollouts.
 	Rollouts Rollouts
 	// Mesh tells what stands against a quarantine; nil where there are no proxies.
-	Mesh   Mesh
-	Bodies Bodies
+	Mesh Mesh
+	// Standbys read and write standbys; nil where there are no proxies.
+	Standbys Standbys
+	Bodies   Bodies
 	// Mirror may refuse; nil when there is no Redis.
 	Mirror   Mirror
 	Evidence *Recorder
@@ -249,7 +251,8 @@ func (r *run) explainWaiting(ctx context.Context, why string) error {
 		intended := step.State == v1alpha1.StepIntent && step.Intent != nil && step.Intent.StorageTime.Time.Before(since)
 		applied := step.State == v1alpha1.StepApplied && step.Result != nil && step.Result.RecordTime.Time.Before(since)
 		unrecorded := step.CompletionTime != nil && step.Evidence == nil && step.CompletionTime.Time.Before(since)
-		if intended || applied || unrecorded {
+		standsBy := step.Standby != nil && step.Standby.Phase != v1alpha1.StandbyRemoved && step.Standby.PhaseTime.Time.Before(since)
+		if intended || applied || unrecorded || standsBy {
 			return r.explain(ctx, waiting+why)
 		}
 	}
@@ -290,6 +293,8 @@ func (r *run) carry(ctx context.Context, effect protocol.Effect) error {
 		r.carryLedgers(ctx, effect)
 	case protocol.ReadTarget, protocol.LoadRevision, protocol.Try, protocol.WriteTarget, protocol.FenceTarget, protocol.ReturnFields:
 		r.carryTarget(ctx, effect)
+	case protocol.CarryStandby:
+		r.carryStandby(ctx, x)
 	case protocol.Record:
 		answer, stored := r.record(ctx, x.Step)
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.Recorded, f.Evidence = answer, stored })

@@ -252,6 +252,9 @@ func presence(in *Input, d *Drift) Obstacle {
 // applicable says whether the action does something about the drift.
 func applicable(in *Input, d *Drift) Obstacle {
 	gone := d.State == v1alpha1.StateMissing
+	if in.Policy.Spec.Strategy == v1alpha1.StrategyBlueGreen && canon.ParseGVK(d.Target.APIVersion, d.Target.Kind).Group+d.Target.Kind != "appsDeployment" {
+		return obstacle(ReasonNotApplicable, "only a Deployment gets a standby, which the strategy BlueGreen needs")
+	}
 	switch in.Policy.Spec.Action {
 	case v1alpha1.ActionNotifyOnly, v1alpha1.ActionReconcile:
 		return Obstacle{}

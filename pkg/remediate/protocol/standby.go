@@ -13,16 +13,17 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/bluegreen"
 )
 
-// standsBy says that a standby answers the requests of a target while the step writes it.
-func (s *State) standsBy(step *v1alpha1.PlanStep) bool {
-	return s.Plan.Spec.Plan.Strategy == v1alpha1.StrategyBlueGreen && !s.makes(step) && !s.quarantines(step)
+// StandsBy says that a standby answers the requests of a target while the step writes it. A target
+// that is gone answers no requests, and is made again without a standby.
+func StandsBy(plan *v1alpha1.PlannedRemediation, step int32) bool {
+	return plan.Strategy == v1alpha1.StrategyBlueGreen && plan.Targets[step].UID != ""
 }
 
 // serveByStandby brings the requests of the target to a standby; nil when the standby has them all,
 // or the step needs none. refused says why there is none.
 func (s *State) serveByStandby(step *v1alpha1.PlanStep, f StepFacts) (e Effect, refused string) {
 	switch {
-	case !s.standsBy(step):
+	case !StandsBy(&s.Plan.Spec.Plan, step.Index):
 		return nil, ""
 	case s.Health == nil:
 		return s.wait(again, "its policy, which bounds the wait for a standby, could not be read"), ""
