@@ -133,10 +133,13 @@ func readObstacle(ctx context.Context, live client.Reader, of *exec.StandbyOf, s
 		return nil
 	}
 	scaled, err := isScaled(ctx, live, namespace, target.Name)
-	if err != nil {
+	switch {
+	case apierrors.IsForbidden(err):
+		sight.Obstacle = "NotAllowed: the executor may make no standby in namespace " + namespace + ": bind the ClusterRole plumbline-executor-standbys there"
+		return nil
+	case err != nil:
 		return err
-	}
-	if scaled {
+	case scaled:
 		sight.Obstacle = "HasAutoscaler: a HorizontalPodAutoscaler scales Deployment " + target.Name + ", and would take its pods away while a standby has the requests"
 		return nil
 	}
@@ -180,7 +183,7 @@ func demandUnselected(of *exec.StandbyOf, service string, selector map[string]st
 func isScaled(ctx context.Context, live client.Reader, namespace, name string) (bool, error) {
 	all := &unstructured.UnstructuredList{}
 	all.SetGroupVersionKind(schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscalerList"})
-	if err := live.List(ctx, all, client.InNamespace(namespace)); err != nil {
+	if err := live.List(ctx, all, client.InNamespace(namespace)); err != nil { // forbidden where the executor may make no standby
 		return false, fmt.Errorf("listing HorizontalPodAutoscalers of namespace %s: %w", namespace, err)
 	}
 	for i := range all.Items {
