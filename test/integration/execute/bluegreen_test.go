@@ -141,6 +141,22 @@ func (w *world) collected(name string) {
 	w.Must(admin.Delete(w.t.Context(), left))
 }
 
+// forgesStandby has a tenant copy the label of a standby, and change the standby itself.
+func (w *world) forgesStandby(name string) {
+	w.t.Helper()
+	copied := guarded.Deployment(w.Name, "copied")
+	copied.Labels = map[string]string{"app": "copied", v1alpha1.LabelStandby: w.Live(name).Labels[v1alpha1.LabelStandby]}
+	w.Must(w.As(mallory).Create(w.t.Context(), copied))
+	w.Until("copied", "it is unexpected", func(b *v1alpha1.Baseline) error {
+		if len(b.Status.Findings) != 1 || b.Status.Findings[0].Class != v1alpha1.ClassObjectUnexpected {
+			return fmt.Errorf("it is %s, with %v", b.Status.State, b.Status.Findings)
+		}
+		return nil
+	})
+	w.Scale(mallory, name, 7)
+	w.UntilIs(name, "Drifted")
+}
+
 func TestATargetIsRepairedWhileItsStandbyServes(t *testing.T) {
 	rotation.Share(t, 3)
 	startAssessor(t)
@@ -170,6 +186,7 @@ func TestATargetIsRepairedWhileItsStandbyServes(t *testing.T) {
 		t.Errorf("web runs %s, and its standby %s", imageOf(w.Live("web")), imageOf(w.Live(made.Name)))
 	}
 	w.UntilIs(made.Name, "InSync")
+	w.forgesStandby(made.Name)
 	now.Set(time.Now().Add(2 * time.Minute))
 	w.wake(plan)
 	plan = w.succeeded()
