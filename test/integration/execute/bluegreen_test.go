@@ -154,7 +154,12 @@ func (w *world) forgesStandby(name string) {
 		return nil
 	})
 	w.Scale(mallory, name, 7)
-	w.UntilIs(name, "Drifted")
+	w.Until(name, "its change is drift", func(b *v1alpha1.Baseline) error {
+		if b.Status.State != v1alpha1.StateDrifted {
+			return fmt.Errorf("it is %s", b.Status.State)
+		}
+		return nil
+	})
 }
 
 func TestATargetIsRepairedWhileItsStandbyServes(t *testing.T) {
