@@ -13,6 +13,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -217,6 +218,16 @@ func TestATargetWithoutAStandbyIsLeftAlone(t *testing.T) {
 		"others are behind its Service":            {prepare: func(w *world) { w.standbyRights(); w.behind("web", "api") }, want: "SharedService: "},
 		"the owner of the namespace did not bind":  {prepare: func(w *world) { meshRights(w.t); w.behind("web") }, want: "NotAllowed: the executor may make no standby in namespace "},
 		"its labels leave the pods in the Service": {func(w *world) { w.standbyRights(); w.behind("web") }, func(p *v1alpha1.PlannedRemediation) { p.Standby.PodLabels = map[string]v1alpha1.LabelValue{"x": "y"} }, "PodLabels: "},
+		"an autoscaler scales it": {prepare: func(w *world) {
+			w.standbyRights()
+			w.behind("web")
+			w.Must(admin.Create(w.t.Context(), &autoscalingv2.HorizontalPodAutoscaler{
+				ObjectMeta: metav1.ObjectMeta{Namespace: w.Name, Name: "web"},
+				Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+					ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}, MaxReplicas: 3,
+				},
+			}))
+		}, want: "HasAutoscaler: "},
 		"an ABRelease divides its requests": {prepare: func(w *world) {
 			w.standbyRights()
 			w.behind("web")
