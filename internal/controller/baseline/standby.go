@@ -18,6 +18,16 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/work"
 )
 
+// readLeft reads what the run of a release, or the step of a plan, may have left in the observed version; nil
+// unless the version may be of either.
+func (r *Reconciler) readLeft(ctx context.Context, s *subject, state *specguard.State, look observed) (*specguard.Released, error) {
+	left, err := r.readReleased(ctx, s, state, look)
+	if left != nil || err != nil {
+		return left, err
+	}
+	return r.readStandby(ctx, s, state, look)
+}
+
 // readStandby reads what the step of a plan may have made as its standby; nil unless the observed version
 // may be that standby. All of it is read live, since it decides on what is authorized.
 func (r *Reconciler) readStandby(ctx context.Context, s *subject, state *specguard.State, look observed) (*specguard.Released, error) {

@@ -239,7 +239,7 @@ const (
 )
 
 // explainWaiting says in the status what a step waits for that has written, was about
-// to, or has no record, and has not come any further for a while.
+// to, has a standby, or has no record, and has not come any further for a while.
 func (r *run) explainWaiting(ctx context.Context, why string) error {
 	status := &r.plan.Status
 	if status.DeferralReason != "" || why == "" || status.Phase != v1alpha1.PlanRunning && status.Phase != v1alpha1.PlanSealing {
@@ -247,16 +247,20 @@ func (r *run) explainWaiting(ctx context.Context, why string) error {
 	}
 	since := r.Time.Now().Add(-explained)
 	for i := range status.Steps {
-		step := &status.Steps[i]
-		intended := step.State == v1alpha1.StepIntent && step.Intent != nil && step.Intent.StorageTime.Time.Before(since)
-		applied := step.State == v1alpha1.StepApplied && step.Result != nil && step.Result.RecordTime.Time.Before(since)
-		unrecorded := step.CompletionTime != nil && step.Evidence == nil && step.CompletionTime.Time.Before(since)
-		standsBy := step.Standby != nil && step.Standby.Phase != v1alpha1.StandbyRemoved && step.Standby.PhaseTime.Time.Before(since)
-		if intended || applied || unrecorded || standsBy {
+		if standsStill(&status.Steps[i], since) {
 			return r.explain(ctx, waiting+why)
 		}
 	}
 	return nil
+}
+
+// standsStill says that a step, or its standby, has not come any further since a time.
+func standsStill(step *v1alpha1.PlanStep, since time.Time) bool {
+	intended := step.State == v1alpha1.StepIntent && step.Intent != nil && step.Intent.StorageTime.Time.Before(since)
+	applied := step.State == v1alpha1.StepApplied && step.Result != nil && step.Result.RecordTime.Time.Before(since)
+	unrecorded := step.CompletionTime != nil && step.Evidence == nil && step.CompletionTime.Time.Before(since)
+	standby := step.Standby != nil && step.Standby.Phase != v1alpha1.StandbyRemoved && step.Standby.PhaseTime.Time.Before(since)
+	return intended || applied || unrecorded || standby
 }
 
 // explain stores a reason, and names no record that the stored status does not name.

@@ -175,11 +175,9 @@ func diesAt(t *testing.T, at int, f fate, blow func(*world), arrives arrival) {
 
 // lateArrives has all requests arrive that are late.
 func (w *world) lateArrives() {
-	for _, r := range w.lateStandbys {
-		w.arriveStandby(r)
-	}
+	w.standbysArrive()
 	for _, r := range w.delayed {
 		w.arrive(r)
 	}
-	w.lateStandbys, w.delayed = nil, nil
+	w.delayed = nil
 }

@@ -32,6 +32,8 @@ type standbyRequest struct {
 	name   string
 	moves  int
 	intent *v1alpha1.StepStandby
+	// keeps says that its sender has read that the target answers fewer requests than the standby.
+	keeps bool
 }
 
 // controllers have pods become ready, and proxies acknowledge.
@@ -40,6 +42,14 @@ func (w *world) controllers() {
 		o.up = o.deployment != "" && !o.dark
 		o.acknowledged = o.release != ""
 	}
+}
+
+// standbysArrive has all requests about standbys arrive that are late.
+func (w *world) standbysArrive() {
+	for _, r := range w.lateStandbys {
+		w.arriveStandby(r)
+	}
+	w.lateStandbys = nil
 }
 
 func (w *world) arriveStandby(r standbyRequest) bluegreen.Acted {
@@ -58,7 +68,7 @@ func (w *world) arriveStandby(r standbyRequest) bluegreen.Acted {
 		w.checkSwitch(r, o)
 		o.toStandby, o.acknowledged = true, false
 	case r.Act == bluegreen.Return:
-		if o.exists && !o.ready && o.up {
+		if r.keeps {
 			w.breaks("step %d returns requests to a target that is not ready", r.step)
 		}
 		o.toStandby, o.acknowledged = false, false
@@ -100,6 +110,9 @@ func (e *executor) carryStandby(x CarryStandby, f fate) {
 	}
 	stored := e.plan.Status.Steps[x.Step].Standby
 	r := standbyRequest{Act: x.Act, step: x.Step, name: stored.Name, moves: e.seen[x.Step].moves, intent: stored}
+	if seen := e.facts.Of(x.Step).Standby; seen != nil {
+		r.keeps = seen.Target.Exists && seen.Target.ReadyReplicas < max(1, stored.TargetReplicas) && seen.Standby.ReadyReplicas > 0
+	}
 	acted := bluegreen.Acted{Lost: true}
 	switch f {
 	case fine:
