@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
@@ -100,7 +101,7 @@ func tellPlans(plans []v1alpha1.RemediationPlan, now time.Time, gauge gaugeFunc)
 		if protocol.Final(phase) {
 			continue
 		}
-		counts[[2]string{p.Spec.Plan.EnvironmentName, spelt(string(phase))}]++
+		counts[[2]string{p.Spec.Plan.EnvironmentName, telemetry.SpellWord(string(phase))}]++
 		oldest[phase] = max(oldest[phase], now.Sub(p.CreationTimestamp.Time))
 		for j := range p.Status.Steps {
 			if s := p.Status.Steps[j].Standby; s != nil && s.Phase != v1alpha1.StandbyRemoved {
@@ -113,7 +114,7 @@ func tellPlans(plans []v1alpha1.RemediationPlan, now time.Time, gauge gaugeFunc)
 		gauge(unfinishedDesc, float64(n), key[0], key[1])
 	}
 	for _, phase := range unfinishedPhases {
-		gauge(oldestPlanDesc, oldest[phase].Seconds(), spelt(string(phase)))
+		gauge(oldestPlanDesc, oldest[phase].Seconds(), telemetry.SpellWord(string(phase)))
 	}
 }
 
