@@ -78,7 +78,7 @@ func FindService(in ir.Inputs, releases []v1alpha1.ABRelease, w traffic.Workload
 		}
 	}
 	for i := range releases {
-		if r := &releases[i]; !r.Spec.HasGroups() && r.Spec.ServiceName == service.Name {
+		if r := &releases[i]; r.Spec.ServiceName == service.Name {
 			return obstacle(ServiceHasRelease, "ABRelease %s divides the requests of Service %s", r.Name, service.Name)
 		}
 	}
