@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plumbline-dev/plumbline/internal/source"
 	"github.com/plumbline-dev/plumbline/internal/source/prometheus"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
@@ -43,7 +44,7 @@ func TestARealPrometheusGivesOneNumberOrNoData(t *testing.T) {
 	}))
 	t.Cleanup(target.Close)
 	s := startServer(t, strings.TrimPrefix(target.URL, "http://"))
-	client, err := prometheus.New(prometheus.Config{URL: "http://" + s.address}, time.Now)
+	client, err := prometheus.New(source.Config{URL: "http://" + s.address}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
