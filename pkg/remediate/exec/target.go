@@ -341,7 +341,9 @@ func (r *run) answer(step int32, request func() ([]byte, error)) protocol.Write 
 		return protocol.Write{Result: protocol.Lost, Message: err.Error()}
 	}
 	m.metadata.UID = metadata.UID
-	return protocol.Write{Result: protocol.Stored, ResourceVersion: metadata.ResourceVersion, Hash: hash}
+	return protocol.Write{
+		Result: protocol.Stored, ResourceVersion: metadata.ResourceVersion, Hash: hash, UID: string(metadata.UID), Generation: metadata.Generation,
+	}
 }
 
 // fence moves the target's resourceVersion, and leaves a record of it, since it

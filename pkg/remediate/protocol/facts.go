@@ -135,7 +135,10 @@ type Write struct {
 	Result WriteResult
 	// ResourceVersion and Hash of what is stored, or would be.
 	ResourceVersion, Hash string
-	Message               string
+	// UID and Generation of the target after it; zero where they are not known.
+	UID        string
+	Generation int64
+	Message    string
 	// Lacks says what an object that is made again lacks, for people.
 	Lacks string
 	// Artifacts names the contents that a dry run stored beside the records.

@@ -37,7 +37,7 @@ func TestRemediationPolicy_Fields(t *testing.T) {
 	}
 	for _, more := range []map[string]specCase{
 		resourceCases(16), selectorCases("selector", "leave it out to select every guarded object of the environment"),
-		modeCases(), actionCases(), safetyCases(), scheduleCases(), healthCases(), channelCases(), exceptionCases(), escalationCases(),
+		modeCases(), actionCases(), safetyCases(), scheduleCases(), healthCases(), channelCases(), exceptionCases(), escalationCases(), effectivenessCases(),
 	} {
 		maps.Copy(cases, more)
 	}

@@ -185,6 +185,15 @@ type StepResult struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash,omitempty"`
+	// uid of the target after it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+	// generation of the target after it; absent for a kind that has none.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Generation int64 `json:"generation,omitempty"`
 	// origin says how it is known.
 	// +required
 	Origin ResultOrigin `json:"origin,omitempty"`

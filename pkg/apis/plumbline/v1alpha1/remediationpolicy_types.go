@@ -68,6 +68,7 @@ type RemediationEscalation struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.escalation) || !has(self.escalation.remediateWhenAny.minimumDriftAge) || !has(self.minimumDriftAge) || duration(self.minimumDriftAge) < duration(self.escalation.remediateWhenAny.minimumDriftAge)",message="people would never be told first: set an age above spec.minimumDriftAge",fieldPath=".escalation.remediateWhenAny.minimumDriftAge"
 // +kubebuilder:validation:XValidation:rule="!has(self.escalation) || !has(self.escalation.remediateWhenAny.minimumDriftAge) || !has(self.maximumDriftAge) || duration(self.escalation.remediateWhenAny.minimumDriftAge) < duration(self.maximumDriftAge)",message="a drift would be too old before it is put back: set an age below spec.maximumDriftAge",fieldPath=".escalation.remediateWhenAny.minimumDriftAge"
 // +kubebuilder:validation:XValidation:rule="!has(self.escalation) || !has(self.escalation.remediateWhenAny.minimumSeverity) || !has(self.minimumSeverity) || (self.escalation.remediateWhenAny.minimumSeverity == 'Critical' ? self.minimumSeverity != 'Critical' : self.escalation.remediateWhenAny.minimumSeverity == 'High' ? self.minimumSeverity in ['Info', 'Low', 'Medium'] : self.escalation.remediateWhenAny.minimumSeverity == 'Medium' ? self.minimumSeverity in ['Info', 'Low'] : self.escalation.remediateWhenAny.minimumSeverity == 'Low' && self.minimumSeverity == 'Info')",message="people would never be told first: set a severity above spec.minimumSeverity, which is High by default",fieldPath=".escalation.remediateWhenAny.minimumSeverity"
+// +kubebuilder:validation:XValidation:rule="!has(self.effectiveness) || !has(self.effectiveness.stabilization) || !has(self.safety) || !has(self.safety.cooldown) || duration(self.effectiveness.stabilization) <= duration(self.safety.cooldown)",message="stabilization must be at most safety.cooldown, so that no remediation begins before the one before is measured",fieldPath=".effectiveness.stabilization"
 // +kubebuilder:validation:XValidation:rule="!has(self.maximumDriftAge) || !has(self.minimumDriftAge) || duration(self.minimumDriftAge) < duration(self.maximumDriftAge)",message="a drift would be too old before it is old enough",fieldPath=".maximumDriftAge"
 // +kubebuilder:validation:XValidation:rule="self.trigger != 'Scheduled' || (has(self.schedule) && has(self.schedule.maintenanceWindow) && (has(self.schedule.maintenanceWindow.start) || has(self.schedule.maintenanceWindow.end)))",message="trigger Scheduled needs a maintenance window",fieldPath=".schedule.maintenanceWindow"
 // +kubebuilder:validation:XValidation:rule="self.trigger != 'AgeThreshold' || has(self.minimumDriftAge)",message="trigger AgeThreshold needs minimumDriftAge",fieldPath=".minimumDriftAge"
@@ -173,6 +174,9 @@ type RemediationPolicySpec struct {
 	// +optional
 	// +default={}
 	Health RemediationHealth `json:"health,omitzero"`
+	// effectiveness says how the effect of a remediation is measured.
+	// +optional
+	Effectiveness RemediationEffectiveness `json:"effectiveness,omitzero"`
 	// exceptions are what it leaves alone unless it says otherwise.
 	// +optional
 	// +default={}
