@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode"
+
+	"github.com/plumbline-dev/plumbline/pkg/printable"
 )
 
 // Value is what a placeholder stands for.
@@ -60,19 +61,5 @@ func find(name string, values []Value) (string, error) {
 		known[i] = "$(" + v.Name + ")"
 	}
 	last := len(known) - 1
-	return "", fmt.Errorf("unknown placeholder $(%s): there are %s and %s", clean(name), strings.Join(known[:last], ", "), known[last])
-}
-
-// clean has a text be one line that a status and a terminal take.
-func clean(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, text)
-	if len(text) <= maxQuoted {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxQuoted-len("…")], "") + "…"
+	return "", fmt.Errorf("unknown placeholder $(%s): there are %s and %s", printable.Line(name, maxQuoted), strings.Join(known[:last], ", "), known[last])
 }

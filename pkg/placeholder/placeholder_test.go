@@ -19,7 +19,7 @@ func TestExpand(t *testing.T) {
 		"an unknown placeholder":             {text: "$(pod)", fault: "unknown placeholder $(pod): there are $(namespace), $(kind), $(name) and $(pods)"},
 		"a placeholder that is not closed":   {text: "$(name", fault: "is not closed"},
 		"a placeholder that stands for none": {text: "$(pods)", fault: "the value of $(pods) is not a name"},
-		"an unknown placeholder that is odd": {text: "$(\x1b" + strings.Repeat("a", 99) + ")", fault: "unknown placeholder $( aaa"},
+		"an unknown placeholder that is odd": {text: "$(a\x1b" + strings.Repeat("a", 99) + ")", fault: "unknown placeholder $(a aaa"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

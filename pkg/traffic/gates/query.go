@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/plumbline-dev/plumbline/pkg/placeholder"
+	"github.com/plumbline-dev/plumbline/pkg/printable"
 )
 
 // The bounds of queries and webhooks.
@@ -115,7 +116,7 @@ func (q *Query) limits() (low, high float64, err error) {
 			continue
 		}
 		if !decimalForm.MatchString(b.text) {
-			return 0, 0, fmt.Errorf("%s: %q is not a decimal number, such as 0.5", b.field, clean(b.text, maxNameBytes))
+			return 0, 0, fmt.Errorf("%s: %q is not a decimal number, such as 0.5", b.field, printable.Line(b.text, maxNameBytes))
 		}
 		if *b.to, err = strconv.ParseFloat(b.text, 64); err != nil {
 			return 0, 0, fmt.Errorf("%s: reading %q: %w", b.field, b.text, err)

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package sources
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/plumbline-dev/plumbline/internal/effectiveness"
+	"github.com/plumbline-dev/plumbline/internal/source"
+	"github.com/plumbline-dev/plumbline/internal/source/alertmanager"
+	"github.com/plumbline-dev/plumbline/pkg/effect"
+	"github.com/plumbline-dev/plumbline/test/harness/monitoring"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const patience = time.Minute
+
+var web = effect.Target{Namespace: "shop", Kind: "Deployment", Name: "web", Pods: []string{"web-5d4f-abcde"}}
+
+// alertsOf returns the sources of an installation with this Alertmanager alone.
+func alertsOf(t *testing.T, s *monitoring.Server) *effectiveness.Sources {
+	t.Helper()
+	client, err := alertmanager.New(source.Config{URL: s.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures, err := effectiveness.NewFigures(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &effectiveness.Sources{Alerts: client, Watchdog: "Watchdog", Figures: figures, Log: logr.Discard()}
+}
