@@ -25,12 +25,11 @@ func (s *Sources) AskAlerts(ctx context.Context, q *Question) effect.AlertAnswer
 		return effect.AlertAnswer{Why: err.Error()}
 	}
 	var found alertmanager.Answer
-	why := s.ask(q, alertmanager.Name, func() (err error) {
+	if failure := s.ask(q, alertmanager.Name, func() (err error) {
 		found, err = s.Alerts.Firing(ctx, matchers)
 		return err
-	})
-	if why != "" {
-		return effect.AlertAnswer{Why: why}
+	}); failure != nil {
+		return effect.AlertAnswer{Why: failure.Message}
 	}
 	answer := effect.AlertAnswer{Read: true}
 	for _, a := range found.Alerts {
@@ -57,11 +56,11 @@ func (s *Sources) alertsArrive(ctx context.Context, q *Question) bool {
 // watchdogArrives asks for the alert that always fires.
 func (s *Sources) watchdogArrives(ctx context.Context, q *Question) bool {
 	var found alertmanager.Answer
-	why := s.ask(q, alertmanager.Name, func() (err error) {
+	failure := s.ask(q, alertmanager.Name, func() (err error) {
 		found, err = s.Alerts.Firing(ctx, []string{"alertname=" + strconv.Quote(s.Watchdog)})
 		return err
 	})
-	return why == "" && found.ProvesArrival()
+	return failure == nil && found.ProvesArrival()
 }
 
 // maxRuleAge is how old the newest firing alert of Prometheus may be, in seconds, for its rules to count as

@@ -52,15 +52,15 @@ type Question struct {
 }
 
 // ask counts a request of a source, and logs what the message for people leaves out. It returns why there is
-// no answer; empty if there is one.
-func (s *Sources) ask(q *Question, name string, request func() error) (why string) {
+// no answer; nil if there is one.
+func (s *Sources) ask(q *Question, name string, request func() error) *source.Error {
 	err := request()
 	if err == nil {
 		s.Figures.answered(name)
-		return ""
+		return nil
 	}
 	fault, message := source.FaultOf(err)
 	s.Figures.failed(name, fault)
 	s.Log.Info("a source has no answer that counts", "source", name, "assessment", q.Assessment, "fault", string(fault), "error", err.Error())
-	return message
+	return &source.Error{Fault: fault, Message: message, Cause: err}
 }

@@ -25,16 +25,24 @@ const patience = time.Minute
 
 var web = effect.Target{Namespace: "shop", Kind: "Deployment", Name: "web", Pods: []string{"web-5d4f-abcde"}}
 
-// alertsOf returns the sources of an installation with this Alertmanager alone.
+// newSources returns those of an installation without any.
+func newSources(t *testing.T) *effectiveness.Sources {
+	t.Helper()
+	figures, err := effectiveness.NewFigures(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &effectiveness.Sources{Figures: figures, Log: logr.Discard()}
+}
+
+// alertsOf returns the sources of an installation with this Alertmanager, and with a watchdog.
 func alertsOf(t *testing.T, s *monitoring.Server) *effectiveness.Sources {
 	t.Helper()
 	client, err := alertmanager.New(source.Config{URL: s.URL()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	figures, err := effectiveness.NewFigures(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &effectiveness.Sources{Alerts: client, Watchdog: "Watchdog", Figures: figures, Log: logr.Discard()}
+	sources := newSources(t)
+	sources.Alerts, sources.Watchdog = client, "Watchdog"
+	return sources
 }
