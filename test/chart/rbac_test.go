@@ -34,6 +34,17 @@ func TestWhoMayDoWhatWhenDriftIsPutBack(t *testing.T) {
 	}
 }
 
+// What is added when the assessor assesses the effect of plans: it writes no workload, and watches no pod.
+func TestWhoMayDoWhatWhenEffectsAreAssessed(t *testing.T) {
+	without := rights(t, template(t))
+	with := rights(t, template(t, "--set", "assessor.effectiveness.enabled=true"))
+	added := slices.DeleteFunc(slices.Clone(with), func(line string) bool { return slices.Contains(without, line) })
+	golden.Check(t, filepath.Join("testdata", "rights-effectiveness.txt"), strings.Join(added, "\n")+"\n")
+	if removed := slices.DeleteFunc(without, func(line string) bool { return slices.Contains(with, line) }); len(removed) > 0 {
+		t.Errorf("assessments take rights from others: %q", removed)
+	}
+}
+
 // What is added when releases are rolled out: nothing may write a workload.
 func TestWhoMayDoWhatWhenReleasesAreRolledOut(t *testing.T) {
 	without := rights(t, template(t, "--set", "mesh.enabled=true"))

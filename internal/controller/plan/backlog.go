@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
@@ -98,14 +99,14 @@ func tellPlans(plans []v1alpha1.RemediationPlan, now time.Time, gauge gaugeFunc)
 		if protocol.Final(phase) {
 			continue
 		}
-		counts[[2]string{p.Spec.Plan.EnvironmentName, spelt(string(phase))}]++
+		counts[[2]string{p.Spec.Plan.EnvironmentName, telemetry.SpellWord(string(phase))}]++
 		oldest[phase] = max(oldest[phase], now.Sub(p.CreationTimestamp.Time))
 	}
 	for key, n := range counts {
 		gauge(unfinishedDesc, float64(n), key[0], key[1])
 	}
 	for _, phase := range unfinishedPhases {
-		gauge(oldestPlanDesc, oldest[phase].Seconds(), spelt(string(phase)))
+		gauge(oldestPlanDesc, oldest[phase].Seconds(), telemetry.SpellWord(string(phase)))
 	}
 }
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assessor
+
+import (
+	"context"
+	"errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/plumbline-dev/plumbline/internal/controller/assessment"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
+)
+
+// DefaultMaxConcurrentAssessments is the default of Effectiveness.MaxConcurrent.
+const DefaultMaxConcurrentAssessments = 10
+
+// Effectiveness says whether the effect of remediations is assessed.
+type Effectiveness struct {
+	Enabled bool
+	// MaxConcurrent is how many assessments are looked at at once; a default if zero.
+	MaxConcurrent int
+}
+
+// addEffectiveness makes what assesses the effect of plans. The source of bodies is that of the policies.
+func (p *parts) addEffectiveness(mgr manager.Manager, setup Setup) error {
+	metrics, err := assessment.NewMetrics(setup.Registry)
+	if err != nil || !setup.Effectiveness.Enabled {
+		return err
+	}
+	targets, err := exec.NewRESTTargets(mgr.GetConfig(), mgr.GetRESTMapper())
+	if err != nil {
+		return err
+	}
+	p.opener = &assessment.Opener{Client: mgr.GetClient()}
+	p.assessments = &assessment.Reconciler{
+		Client: mgr.GetClient(),
+		Targets: &assessment.Targets{
+			Live: targets, Bodies: p.policies.Source, Cached: mgr.GetClient(), Snapshot: p.guards.Snapshot, Clock: setup.Clock,
+		},
+		Sources: map[v1alpha1.EffectComponent]assessment.Source{
+			v1alpha1.ComponentHealth: &assessment.Health{Live: mgr.GetAPIReader()},
+		},
+		Metrics: metrics, Time: setup.time, Log: setup.Log.WithName("effectiveness"), MaxConcurrent: setup.Effectiveness.MaxConcurrent,
+	}
+	return nil
+}
+
+// registerEffectiveness registers it, if the installation assesses effects.
+func (p *parts) registerEffectiveness(ctx context.Context, mgr manager.Manager) error {
+	if p.assessments == nil {
+		return nil
+	}
+	return errors.Join(p.opener.Register(mgr), p.assessments.Register(ctx, mgr))
+}
