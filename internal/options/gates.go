@@ -40,7 +40,7 @@ func (g *Gates) validate() field.ErrorList {
 	if g.HeadroomPercent < 0 || g.HeadroomPercent > rollout.MaxHeadroomPercent {
 		errs = append(errs, field.Invalid(flagPath("headroom-percent"), g.HeadroomPercent, fmt.Sprintf("must be 0 to %d", rollout.MaxHeadroomPercent)))
 	}
-	errs = append(errs, g.Prometheus.validate()...)
+	errs = append(errs, g.Prometheus.Validate()...)
 	return append(errs, g.validateSecrets()...)
 }
 

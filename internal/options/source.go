@@ -26,7 +26,8 @@ func (s *Source) AddFlags(fs *flag.FlagSet, prefix, name, purpose string) {
 	fs.StringVar(&s.TokenFile, prefix+"-token-file", "", "file with the token that "+name+" is shown; read at every query; empty for none")
 }
 
-func (s *Source) validate() field.ErrorList {
+// Validate lists what cannot work, each with the flag as its path.
+func (s *Source) Validate() field.ErrorList {
 	urlFlag, caFlag, tokenFlag := s.flag+"-url", s.flag+"-ca-file", s.flag+"-token-file"
 	errs := append(validateFile(caFlag, s.CAFile), validateFile(tokenFlag, s.TokenFile)...)
 	if s.URL == "" {
