@@ -116,10 +116,23 @@ func (s *Server) Stop() {
 	s.process = nil
 }
 
-// Signal sends a signal to the process, such as the one that stops it for a while.
-func (s *Server) Signal(signal syscall.Signal) {
+// Pause stops the process as by SIGSTOP, and returns when each of its threads has stopped.
+func (s *Server) Pause() {
 	s.tb.Helper()
-	if err := s.process.Process.Signal(signal); err != nil {
+	pid := s.process.Process.Pid
+	if err := s.process.Process.Signal(syscall.SIGSTOP); err != nil {
+		s.tb.Fatal(err)
+	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		s.tb.Fatalf("%s has not stopped: %v, %v", s.name, status, err)
+	}
+}
+
+// Resume lets a paused process go on.
+func (s *Server) Resume() {
+	s.tb.Helper()
+	if err := s.process.Process.Signal(syscall.SIGCONT); err != nil {
 		s.tb.Fatal(err)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -102,9 +101,9 @@ func TestARealPrometheusGivesOneNumberOrNoData(t *testing.T) {
 		untilNumber(t, client)
 	})
 	t.Run("a Prometheus that hangs has no number within the time limit", func(t *testing.T) {
-		s.Signal(syscall.SIGSTOP)
+		s.Pause()
 		_, err := client.Query(t.Context(), "errors_ratio")
-		s.Signal(syscall.SIGCONT)
+		s.Resume()
 		if !errors.Is(err, prometheus.ErrUnreachable) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the error is %v", err)
 		}
