@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/policy"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/effect"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
@@ -61,7 +60,7 @@ func (o *Opener) begin(ctx context.Context, plan *v1alpha1.RemediationPlan, step
 		},
 		Spec: specOf(plan, spec, step),
 	}
-	err = o.Client.Create(ctx, a, client.FieldOwner(policy.FieldManager))
+	err = o.Client.Create(ctx, a, client.FieldOwner(FieldManager))
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err): // the cache does not have it yet
 		return nil

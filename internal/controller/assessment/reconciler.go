@@ -14,11 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/policy"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/effect"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/window"
 )
+
+// FieldManager names the assessor in managedFields.
+const FieldManager = "plumbline-assessor"
 
 const (
 	// atLeast is how soon an assessment may be looked at again.
@@ -142,7 +144,7 @@ func (r *Reconciler) store(ctx context.Context, s *subject) error {
 		return nil
 	}
 	stored := s.next.DeepCopy()
-	err := r.Client.Status().Patch(ctx, stored, client.MergeFromWithOptions(s.assessment, client.MergeFromWithOptimisticLock{}), client.FieldOwner(policy.FieldManager))
+	err := r.Client.Status().Patch(ctx, stored, client.MergeFromWithOptions(s.assessment, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
 	if err != nil && !apierrors.IsNotFound(err) { // one that is gone has no end to tell
 		return fmt.Errorf("storing the status of assessment %s/%s: %w", s.next.Namespace, s.next.Name, err)
 	}

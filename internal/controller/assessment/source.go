@@ -53,7 +53,7 @@ func decayOf(before v1alpha1.AlertDecay, answer *Answer) v1alpha1.AlertDecay {
 		return before
 	case answer.Decaying:
 		return v1alpha1.DecayActive
-	case before == "":
+	case before == "", answer.Effect == v1alpha1.EffectAgainst: // an alert of after the write fires
 		return ""
 	}
 	return v1alpha1.DecayResolved

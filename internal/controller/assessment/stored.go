@@ -20,12 +20,7 @@ const maxMessage = 512
 func readStored(a *v1alpha1.EffectivenessAssessment) *effect.Assessment {
 	spec, status := &a.Spec, &a.Status
 	return &effect.Assessment{
-		Windows: effect.Windows{
-			Propagation:   durationOf(spec.Windows.PropagationDelay, 0),
-			Stabilization: durationOf(spec.Windows.Stabilization, 0),
-			AlertDelay:    durationOf(spec.Windows.AlertCheckDelay, 0),
-			Validity:      durationOf(spec.Windows.Validity, 0),
-		},
+		Windows:     effect.WindowsOf(&spec.Windows),
 		Executed:    spec.Execution != v1alpha1.ExecutionNone,
 		WrittenTime: timeOf(spec.WrittenTime),
 		Written:     effect.Body{UID: spec.Target.UID, Hash: spec.PostHash, Generation: spec.PostGeneration},

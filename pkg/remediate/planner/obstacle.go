@@ -138,7 +138,18 @@ func underWay(in *Input, d *Drift) Obstacle {
 	if plan := PlanOf(in, d); plan != "" {
 		return obstacle(ReasonUnderWay, "plan %s has it", plan)
 	}
-	return Obstacle{}
+	return measured(in, d)
+}
+
+// measured says why a target whose last repair is being measured is in no new plan: a second repair would change
+// what the assessment measures.
+func measured(in *Input, d *Drift) Obstacle {
+	if d.MeasuredBy == "" || !d.MeasuredUntil.After(in.Now) {
+		return Obstacle{}
+	}
+	o := obstacle(ReasonMeasured, "assessment %s measures its last repair, until %s at the latest", d.MeasuredBy, d.MeasuredUntil.UTC().Format(time.RFC3339))
+	o.Until = d.MeasuredUntil
+	return o
 }
 
 // PlanOf returns the name of the policy's plan under way that has the drift as a target, or "".
