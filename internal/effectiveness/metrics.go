@@ -15,7 +15,7 @@ import (
 // AskMetrics asks for each query in the three windows, and returns the series to judge. A Prometheus that
 // gives no answer, or refuses the token, is not asked for the other queries: each would wait as long.
 func (s *Sources) AskMetrics(ctx context.Context, q *Question) (all []effect.Series) {
-	windows := effect.WindowsOf(q.DriftTime, q.WrittenTime, q.StabilizedTime, q.Now)
+	windows := effect.PlaceMetricWindows(q.DriftTime, q.WrittenTime, q.StabilizedTime, q.Now)
 	var away *source.Error
 	for i := range q.Queries {
 		query := &q.Queries[i]

@@ -87,11 +87,11 @@ type MetricWindows struct {
 	Range time.Duration
 }
 
-// WindowsOf returns the windows at a time after the stabilization. A rate looks back, so the first points
+// PlaceMetricWindows returns the windows at a time after the stabilization. A rate looks back, so the first points
 // of a window would tell of the window before: *after* begins when rates look at what follows the write
 // alone. *During* begins likewise, but not later than five points before the write, because a drift is
 // mostly put back soon.
-func WindowsOf(drift, written, stabilized, now time.Time) MetricWindows {
+func PlaceMetricWindows(drift, written, stabilized, now time.Time) MetricWindows {
 	back := min(max(stabilized.Sub(written), minRange), maxRange)
 	return MetricWindows{
 		Before: spanOf(drift.Add(-lookback), drift),

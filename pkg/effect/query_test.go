@@ -72,7 +72,7 @@ func TestTheWindowsOfAMetric(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := WindowsOf(written.Add(tc.drift), written, written.Add(tc.stabilized), written.Add(tc.now))
+			got := PlaceMetricWindows(written.Add(tc.drift), written, written.Add(tc.stabilized), written.Add(tc.now))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -89,7 +89,7 @@ func TestNoWindowHasTooManyPoints(t *testing.T) {
 		drift := written
 		wrote := after("written", drift)
 		stabilized := after("stabilized", wrote)
-		w := WindowsOf(drift, wrote, stabilized, after("now", stabilized))
+		w := PlaceMetricWindows(drift, wrote, stabilized, after("now", stabilized))
 		for name, s := range map[string]Span{"before": w.Before, "during": w.During, "after": w.After} {
 			if s.Step < 15*time.Second || s.Step%time.Second != 0 || !s.Empty() && s.To.Sub(s.From)/s.Step+1 > MaxPoints {
 				t.Errorf("%s: %s in steps of %s", name, s.To.Sub(s.From), s.Step)
