@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"k8s.io/utils/clock"
 
@@ -57,7 +59,20 @@ func (p *process) execute(ctx context.Context, opts *assessor.Options, roles *ro
 	if err := underFaults(&setup); err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) error { return executor.Run(ctx, setup) }, nil
+	return func(ctx context.Context) error {
+		return errors.Join(executor.Run(ctx, setup), closeRecords(ctx, store))
+	}, nil
+}
+
+// closeWithin bounds how long a process that ends waits for its store of records.
+const closeWithin = 5 * time.Second
+
+// closeRecords waits for calls that the executor has given up: a process that ends in the middle
+// of a write would leave a temporary file.
+func closeRecords(ctx context.Context, store evidence.OwnedStore) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
+	defer cancel()
+	return store.Close(ctx)
 }
 
 // mirror is the copy of the ledgers in Redis; nil without Redis.

@@ -29,6 +29,14 @@ type Store interface {
 	Ready(ctx context.Context) error
 }
 
+// OwnedStore is a Store that its owner closes.
+type OwnedStore interface {
+	Store
+	// Close refuses further calls and gives back what the store holds. It waits until calls
+	// under way have ended or the context ends, those that their callers have given up included.
+	Close(ctx context.Context) error
+}
+
 // What a store answers apart from failing.
 var (
 	// ErrExists: the name is taken.
@@ -58,7 +66,7 @@ const (
 
 // StoreError is a store's failure. Whether a write took place is not known.
 type StoreError struct {
-	Op     string // "create", "read", "list", "probe"
+	Op     string // "create", "read", "list", "probe", "close"
 	Name   string
 	Reason StoreReason
 	Err    error

@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
@@ -23,14 +21,17 @@ import (
 // app carries out the commands of this package with an invocation.
 type app struct{ *invocation.Invocation }
 
+// kind has the words for requests to accept.
+var kind = guarded.RequestKind{
+	Done: "accepted", Requested: "acceptance requested", Pending: "acceptance is requested", Missing: "has not taken it", Subject: "%s",
+}
+
 type acceptOptions struct {
 	guarded.Selection
-	filter actions.AcceptFilter
-	all    bool
-	reason string
-	dryRun string
-	yes    bool
-	wait   time.Duration
+	requests guarded.RequestOptions
+	filter   actions.AcceptFilter
+	all      bool
+	yes      bool
 }
 
 // Command returns the command "accept".
@@ -60,16 +61,12 @@ a terminal; elsewhere it needs --yes.`,
 		ValidArgsFunction: guarded.CompleteObject(a.Invocation),
 	}
 	o.AddFlags(cmd)
+	o.requests.AddFlags(cmd, &kind, "taken the requests")
 	flags := cmd.Flags()
 	flags.BoolVar(&o.all, "all", false, "Accept all drifted and missing objects of the namespace, or of TYPE in it.")
 	flags.DurationVar(&o.filter.Since, "since", 0, "Only objects whose differences were all first seen within this time, e.g. 1h.")
 	flags.StringVar(&o.filter.By, "by", "", "Only objects whose differences were all made by this user.")
-	flags.StringVar(&o.reason, "reason", "", "Why, for people; at most 256 characters.")
-	flags.StringVar(&o.dryRun, "dry-run", "none", `Must be "none", "server", or "client". If client, only print what would be accepted. If server, submit the requests without persisting them.`)
-	flags.Lookup("dry-run").NoOptDefVal = "client"
 	flags.BoolVarP(&o.yes, "yes", "y", false, "Do not ask for confirmation.")
-	flags.DurationVar(&o.wait, "wait", invocation.DefaultWait, "How long to wait, in all, until the assessor has taken the requests; 0s: do not wait.")
-	invocation.CompleteValues(cmd, "dry-run", "none", "client", "server")
 	return cmd
 }
 
@@ -91,14 +88,8 @@ func (o *acceptOptions) validateValues(cmd *cobra.Command) error {
 		return invocation.UsageErrorf(cmd, "--since must be longer than 0, not %s", o.filter.Since)
 	case cmd.Flags().Changed("by") && o.filter.By == "":
 		return invocation.UsageErrorf(cmd, "--by needs a user name")
-	case o.wait < 0:
-		return invocation.UsageErrorf(cmd, "--wait must not be negative, not %s", o.wait)
-	case utf8.RuneCountInString(o.reason) > invocation.MaxReason:
-		return invocation.UsageErrorf(cmd, "--reason has %d characters, more than %d", utf8.RuneCountInString(o.reason), invocation.MaxReason)
-	case !slices.Contains([]string{"none", "client", "server"}, o.dryRun):
-		return invocation.UsageErrorf(cmd, `invalid dry-run value (%s). Must be "none", "server", or "client"`, o.dryRun)
 	}
-	return nil
+	return o.requests.Validate(cmd)
 }
 
 func (a *app) accept(cmd *cobra.Command, args []string, o acceptOptions) error {
@@ -125,12 +116,16 @@ func (a *app) accept(cmd *cobra.Command, args []string, o acceptOptions) error {
 	if err := a.showCandidates(candidates); err != nil {
 		return err
 	}
-	if !found.Named && o.dryRun == "none" {
+	if !found.Named && o.requests.DryRun == "none" {
 		if err := a.Confirm(cmd.Context(), o.yes, acceptQuestion(len(candidates))); err != nil {
 			return err
 		}
 	}
-	return errors.Join(failed, a.acceptAll(cmd.Context(), c, candidates, o))
+	requests := make([]guarded.Request, len(candidates))
+	for i := range candidates {
+		requests[i] = requestAccept(c, &candidates[i], o.requests.Reason)
+	}
+	return errors.Join(failed, guarded.SendRequests(cmd.Context(), a.Invocation, c, &kind, requests, o.requests))
 }
 
 // tellRefused names what is left alone. It is an error only for objects that
@@ -178,74 +173,14 @@ func acceptQuestion(count int) invocation.Question {
 	}
 }
 
-// acceptAll sends every request before it waits for any: the assessor works on
-// all of them meanwhile.
-func (a *app) acceptAll(ctx context.Context, c *invocation.Cluster, candidates []actions.AcceptCandidate, o acceptOptions) error {
-	if o.dryRun == "client" {
-		for i := range candidates {
-			if err := guarded.PrintResult(a.Invocation, &candidates[i].Baseline, "accepted (dry run)"); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	me, err := actions.AskIdentity(ctx, c)
-	if err != nil {
-		return err
-	}
-	request := v1alpha1.AcceptRequest{RequestedBy: me.Username, RequestedByGroups: actions.NameGroups(me.Groups), Reason: o.reason}
-	var failed []error
-	var sent []actions.AcceptSent
-	for i := range candidates {
-		one, err := actions.RequestAccept(ctx, c, &candidates[i], request, o.dryRun == "server")
-		if err != nil {
-			failed = append(failed, fmt.Errorf("%s was not accepted: %w", guarded.QualifiedName(&candidates[i].Baseline), err))
-			continue
-		}
-		sent = append(sent, one)
-	}
-	switch {
-	case o.dryRun == "server":
-		failed = append(failed, a.tellSent(sent, "accepted (server dry run)"))
-	case o.wait == 0:
-		failed = append(failed, a.tellSent(sent, "acceptance requested"))
-	default:
-		failed = append(failed, a.awaitAll(ctx, c, sent, o.wait))
-	}
-	return errors.Join(failed...)
-}
-
-func (a *app) tellSent(sent []actions.AcceptSent, words string) error {
-	for _, p := range sent {
-		if err := guarded.PrintResult(a.Invocation, p.Baseline, words); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// awaitAll waits for all requests under one deadline, in the order in which
-// they were sent.
-func (a *app) awaitAll(ctx context.Context, c *invocation.Cluster, sent []actions.AcceptSent, patience time.Duration) error {
-	deadline, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	var failed []error
-	for _, p := range sent {
-		outcome, err := actions.AwaitAccept(deadline, c, p)
-		switch {
-		case ctx.Err() != nil:
-			return errors.Join(append(failed, ctx.Err())...)
-		case deadline.Err() != nil && outcome.Progress == actions.Pending:
-			failed = append(failed, fmt.Errorf("%s: acceptance is requested, and the assessor has not taken it within %s", guarded.QualifiedName(p.Baseline), patience))
-		case err != nil:
-			failed = append(failed, fmt.Errorf("%s: acceptance is requested; waiting for it: %w", guarded.QualifiedName(p.Baseline), err))
-		case outcome.Progress == actions.Refused:
-			failed = append(failed, fmt.Errorf("%s was not accepted: %s", guarded.QualifiedName(p.Baseline), acceptWords(outcome)))
-		default:
-			if err := guarded.PrintResult(a.Invocation, p.Baseline, acceptWords(outcome)); err != nil {
-				return err
-			}
-		}
-	}
-	return errors.Join(failed...)
+// requestAccept asks that the state that is shown becomes the authorized one.
+func requestAccept(c *invocation.Cluster, shown *actions.AcceptCandidate, reason string) guarded.Request {
+	return guarded.Request{Baseline: &shown.Baseline, Send: func(ctx context.Context, user authenticationv1.UserInfo, dryRun bool) (guarded.Await, error) {
+		request := v1alpha1.AcceptRequest{RequestedBy: user.Username, RequestedByGroups: actions.NameGroups(user.Groups), Reason: reason}
+		sent, err := actions.RequestAccept(ctx, c, shown, request, dryRun)
+		return func(ctx context.Context) (guarded.Outcome, error) {
+			outcome, err := actions.AwaitAccept(ctx, c, sent)
+			return guarded.Outcome{Progress: outcome.Progress, Words: acceptWords(outcome)}, err
+		}, err
+	}}
 }

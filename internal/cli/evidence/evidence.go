@@ -5,7 +5,6 @@ package evidence
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"net/url"
 	"os"
@@ -93,11 +92,7 @@ func (s *source) open(ctx context.Context) (evidence.Store, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	closer := func() {}
-	if c, ok := store.(io.Closer); ok {
-		closer = func() { _ = c.Close() } // only read from
-	}
-	return store, closer, nil
+	return store, func() { _ = store.Close(ctx) }, nil // only read from
 }
 
 // find finds the records where no store is named.

@@ -26,7 +26,7 @@ type Store struct {
 	conditional atomic.Bool
 }
 
-var _ evidence.Store = (*Store)(nil)
+var _ evidence.OwnedStore = (*Store)(nil)
 
 // probe is an object that Ready writes. It is no record and is not listed.
 const probe = "probe"
@@ -39,7 +39,7 @@ const (
 
 // Open the store of a URL: file or s3; see the package's manual. It does not
 // connect; Ready does.
-func Open(ctx context.Context, address string) (evidence.Store, error) {
+func Open(ctx context.Context, address string) (evidence.OwnedStore, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("opening evidence store: %w", err)
@@ -58,7 +58,7 @@ func Open(ctx context.Context, address string) (evidence.Store, error) {
 	}
 }
 
-func openVolume(u *url.URL) (evidence.Store, error) {
+func openVolume(u *url.URL) (evidence.OwnedStore, error) {
 	if u.Host != "" && u.Host != "localhost" || u.RawQuery != "" || u.Path == "" {
 		return nil, fmt.Errorf("opening evidence store: %q is not of the form file:///path", u.Redacted())
 	}
@@ -69,8 +69,9 @@ func openVolume(u *url.URL) (evidence.Store, error) {
 	return s, nil
 }
 
-// Close lets go of the bucket.
-func (s *Store) Close() error {
+// Close lets go of the bucket. A call to a server ends with its context, so that no call is
+// waited for.
+func (s *Store) Close(context.Context) error {
 	if err := s.bucket.Close(); err != nil {
 		return fmt.Errorf("closing evidence store: %w", err)
 	}

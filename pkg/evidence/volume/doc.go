@@ -9,7 +9,7 @@
 // NFS and tmpfs do, FAT and some FUSE mounts do not. Ready finds out.
 //
 // The kernel knows no deadline for a file. A call whose context ends is left alone, and may
-// still take effect; of such calls there are a few at most.
+// still take effect; of such calls there are a few at most, and Close waits for them.
 //
 // The file driver of gocloud.dev is not used: it syncs nothing, and looks
 // whether a name is free before it renames, so the second of two writers

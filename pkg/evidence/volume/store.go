@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
@@ -28,11 +29,13 @@ const temporary = ".tmp-"
 
 // Store is a directory with one directory for each chain.
 type Store struct {
-	dir   string
-	calls calls
+	dir     string
+	calls   calls
+	closing sync.Once
+	closed  chan struct{}
 }
 
-var _ evidence.Store = (*Store)(nil)
+var _ evidence.OwnedStore = (*Store)(nil)
 
 // Open a directory, which must exist: one that is made where a volume should be
 // mounted would hold the evidence until the container ends.
@@ -44,7 +47,7 @@ func Open(dir string) (*Store, error) {
 	if !info.IsDir() {
 		return nil, failure("open", dir, errors.New("is not a directory"))
 	}
-	return &Store{dir: dir, calls: make(calls, maxCalls)}, nil
+	return &Store{dir: dir, calls: make(calls, maxCalls), closed: make(chan struct{})}, nil
 }
 
 // Create a record; see [evidence.Store].

@@ -6,18 +6,14 @@ package execute
 
 import (
 	"fmt"
-	"strings"
-	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/effect"
-	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
 // assessesEffects has an assessor assess the effect of plans.
@@ -76,66 +72,3 @@ func hasEnded(a *v1alpha1.EffectivenessAssessment) bool { return effect.Phase(a.
 func stabilizes(a *v1alpha1.EffectivenessAssessment) bool {
 	return a.Status.Phase == v1alpha1.AssessmentStabilizing && a.Status.Integrity == v1alpha1.IntegrityUnchanged
 }
-
-// effectCase is a repair, and what becomes of it.
-type effectCase struct {
-	// guard changes the guard of the world.
-	guard []func(*v1alpha1.SpecGuard)
-	// repair leads to a plan that has ended.
-	repair func(*world) *v1alpha1.RemediationPlan
-	// after happens while the assessment stabilizes; nil for nothing.
-	after func(*world)
-	want  end
-	says  string
-}
-
-// reconciled has a drifted Deployment put back.
-func reconciled(w *world) *v1alpha1.RemediationPlan {
-	w.Drifted("web")
-	return w.Ended(w.plan(w.policy(measuredShortly), "web"))
-}
-
-func effective() end {
-	return end{v1alpha1.AssessmentCompleted, v1alpha1.AssessedFull, v1alpha1.VerdictEffective, 10_000, v1alpha1.IntegrityUnchanged}
-}
-
-func drifted() end {
-	return end{v1alpha1.AssessmentCompleted, v1alpha1.AssessedSpecDrift, v1alpha1.VerdictInvalidated, 0, v1alpha1.IntegrityDrifted}
-}
-
-// One assessor and one executor measure all cases beside each other: a policy measures for 10 seconds at least.
-func TestTheEffectOfRepairs(t *testing.T) {
-	tests := map[string]effectCase{
-		"a repair after which all pods are ready is effective": {repair: reconciled, want: effective(), says: "the write is in effect",
-			after: func(w *world) { w.Pods("web", remediation.PodReady, remediation.PodReady) }},
-		"a repair after which pods crash is ineffective": {repair: reconciled, says: "crash loop",
-			after: func(w *world) { w.Pods("web", remediation.PodReady, remediation.PodCrashLooping) },
-			want:  end{v1alpha1.AssessmentCompleted, v1alpha1.AssessedFull, v1alpha1.VerdictIneffective, 0, v1alpha1.IntegrityUnchanged}},
-		"a fix that a bot undoes is invalidated": {repair: reconciled, want: drifted(), says: "another writer has changed the target",
-			after: func(w *world) { w.SetImage(mallory, "web", remediation.EvilImage) }},
-		"a fix whose target is deleted is invalidated": {repair: reconciled, want: drifted(), says: "the target is gone",
-			after: func(w *world) { w.Delete(mallory, "web") }},
-	}
-	startAssessor(t, assessesEffects)
-	startExecutor(t, newEvidence(t))
-	t.Run("cases", func(t *testing.T) {
-		for name, tc := range tests {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				w := newWorld(t)
-				w.Rollouts()
-				w.UnderGuard(tc.guard...)
-				plan := tc.repair(w)
-				if tc.after != nil {
-					w.assessed(plan, 0, "the assessment stabilizes", stabilizes)
-					tc.after(w)
-				}
-				a := w.assessed(plan, 0, "the assessment has ended", hasEnded)
-				if diff := cmp.Diff(tc.want, endOf(a)); diff != "" || !strings.Contains(a.Status.Message, tc.says) {
-					t.Errorf("the end differs (-want +got):\n%s%s", diff, a.Status.Message)
-				}
-			})
-		}
-	})
-}
-

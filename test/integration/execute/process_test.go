@@ -6,7 +6,6 @@ package execute
 
 import (
 	"context"
-	"os"
 	"testing"
 	"time"
 
@@ -18,11 +17,9 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
-	"github.com/plumbline-dev/plumbline/pkg/evidence/volume"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
-	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
@@ -55,25 +52,7 @@ type evidenceStore struct {
 
 func newEvidence(t testing.TB) evidenceStore {
 	t.Helper()
-	store, err := volume.Open(recordsFolder(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return evidenceIn(t, store)
-}
-
-// recordsFolder makes a folder that is removed after the test. A call of the store that the
-// executor has given up may still write into the folder for a moment.
-func recordsFolder(t testing.TB) string {
-	t.Helper()
-	folder, err := os.MkdirTemp("", "plumbline-records-") //nolint:usetesting // its removal fails while a call writes
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		poll.Until(t, patience, "the folder of the records is removed", func() error { return os.RemoveAll(folder) })
-	})
-	return folder
+	return evidenceIn(t, remediation.OpenRecords(t))
 }
 
 // evidenceIn has a key of its own for records in a store.

@@ -115,6 +115,14 @@ func values() []string {
 	return args
 }
 
+// needsStampingPolicy skips a test of the policy that stamps writers on the oldest Kubernetes.
+func needsStampingPolicy(t *testing.T) {
+	t.Helper()
+	if apiserver.HasOldest() {
+		t.Skip("the oldest Kubernetes does not serve MutatingAdmissionPolicies: the webhook stamps there")
+	}
+}
+
 // setUp installs what works without pods.
 func setUp(ctx context.Context) (err error) {
 	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {
@@ -175,6 +183,7 @@ func awaitPolicies(ctx context.Context) error {
 		"plumbline-policy-writers":     policyWritersWork,
 		"plumbline-plan-writers":       planWritersWork,
 		"plumbline-request-writers":    requestWritersWork,
+		"plumbline-assessment-writers": assessmentWritersWork,
 		"plumbline-ledger-writers":     ledgerWritersWork,
 		"plumbline-executor-marks":     executorMarksWork,
 		"plumbline-executor-creations": creationsWork,
@@ -236,6 +245,10 @@ func planWritersWork(ctx context.Context) (bool, error) {
 
 func requestWritersWork(ctx context.Context) (bool, error) {
 	return apierrors.IsForbidden(admin.Create(ctx, remediationRequest("probe-request-writers", "somebody"), client.DryRunAll)), nil
+}
+
+func assessmentWritersWork(ctx context.Context) (bool, error) {
+	return apierrors.IsForbidden(admin.Create(ctx, assessmentNamed("probe-assessment-writers"), client.DryRunAll)), nil
 }
 
 func ledgerWritersWork(ctx context.Context) (bool, error) {

@@ -24,7 +24,6 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
-	"github.com/plumbline-dev/plumbline/pkg/evidence/volume"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/work"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
@@ -42,10 +41,6 @@ type records struct {
 
 func newRecords(t *testing.T) *records {
 	t.Helper()
-	store, err := volume.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	private, public, err := evidence.GenerateKey()
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +53,7 @@ func newRecords(t *testing.T) *records {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &records{store: &failingStore{Store: store}, key: key, ring: ring, public: public}
+	return &records{store: &failingStore{Store: remediation.OpenRecords(t)}, key: key, ring: ring, public: public}
 }
 
 // startExecutor starts one with the rights that the chart gives it.
