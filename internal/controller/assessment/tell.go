@@ -21,7 +21,7 @@ func (r *Reconciler) tell(s *subject) {
 	if after.Integrity != before.Integrity && after.Integrity != v1alpha1.IntegrityUnknown {
 		r.log(s, "effectiveness.hash.computed", s.hashWords()...)
 	}
-	if c := componentIn(after, v1alpha1.ComponentHealth); c != nil && c.Health != nil && after.AskedTime != before.AskedTime {
+	if c := componentIn(after, v1alpha1.ComponentHealth); c != nil && c.Health != nil && !after.AskedTime.Equal(before.AskedTime) {
 		r.log(s, "effectiveness.health.assessed", healthWords(c)...)
 	}
 	if c := newlyAssessed(before, after, v1alpha1.ComponentAlerts); c != nil {
