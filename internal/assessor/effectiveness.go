@@ -34,6 +34,10 @@ type Effectiveness struct {
 // addEffectiveness makes what assesses the effect of plans. The source of bodies is that of the policies.
 func (p *parts) addEffectiveness(mgr manager.Manager, setup Setup) error {
 	metrics, err := assessment.NewMetrics(setup.Registry)
+	if err != nil {
+		return err
+	}
+	counted, err := effectiveness.NewFigures(setup.Registry)
 	if err != nil || !setup.Effectiveness.Enabled {
 		return err
 	}
@@ -41,7 +45,7 @@ func (p *parts) addEffectiveness(mgr manager.Manager, setup Setup) error {
 	if err != nil {
 		return err
 	}
-	asked, err := sourcesOf(setup)
+	asked, err := sourcesOf(setup, counted)
 	if err != nil {
 		return err
 	}
@@ -66,12 +70,8 @@ func (p *parts) addEffectiveness(mgr manager.Manager, setup Setup) error {
 }
 
 // sourcesOf makes the clients of the servers that the installation names.
-func sourcesOf(setup Setup) (*effectiveness.Sources, error) {
+func sourcesOf(setup Setup, counted *effectiveness.Figures) (_ *effectiveness.Sources, err error) {
 	named := &setup.Effectiveness
-	counted, err := effectiveness.NewFigures(setup.Registry)
-	if err != nil {
-		return nil, err
-	}
 	asked := &effectiveness.Sources{Watchdog: named.Watchdog, Figures: counted, Log: setup.Log.WithName("effectiveness")}
 	if named.Alertmanager.URL != "" {
 		if asked.Alerts, err = alertmanager.New(named.Alertmanager); err != nil {

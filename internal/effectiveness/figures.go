@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/source"
 	"github.com/plumbline-dev/plumbline/internal/source/alertmanager"
 	prom "github.com/plumbline-dev/plumbline/internal/source/prometheus"
+	"github.com/plumbline-dev/plumbline/internal/telemetry"
 )
 
 // Figures count what is asked of sources.
@@ -51,18 +52,4 @@ func (f *Figures) failed(name string, fault source.Fault) {
 }
 
 // labelOf writes a fault as labels are written.
-func labelOf(fault source.Fault) string {
-	switch fault {
-	case source.Unreachable:
-		return "unreachable"
-	case source.Refused:
-		return "refused"
-	case source.Failed:
-		return "failed"
-	case source.TooLarge:
-		return "too_large"
-	case source.Malformed:
-		return "malformed"
-	}
-	return "malformed"
-}
+func labelOf(fault source.Fault) string { return telemetry.SpellWord(string(fault)) }
