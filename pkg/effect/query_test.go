@@ -3,6 +3,8 @@
 package effect
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -99,4 +101,17 @@ func TestNoWindowHasTooManyPoints(t *testing.T) {
 			t.Errorf("the windows overlap: %v", w)
 		}
 	})
+}
+
+// The reference names each default query with its objective and its floor.
+func TestTheReferenceNamesTheDefaultQueries(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/effectiveness.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range DefaultQueries {
+		if row := fmt.Sprintf("| `%s` | %s | %v |", q.Name, q.Objective, q.Floor); !strings.Contains(string(page), row) {
+			t.Errorf("the page has no row that begins %q", row)
+		}
+	}
 }
