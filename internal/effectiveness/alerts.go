@@ -85,7 +85,7 @@ func (s *Sources) rulesAreEvaluated(ctx context.Context, q *Question) bool {
 
 // number asks Prometheus for one number. An answer without a number is an answer, and no proof.
 func (s *Sources) number(ctx context.Context, q *Question, promQL string) (value float64, is bool) {
-	s.ask(q, prometheus.Name, func() error {
+	failure := s.ask(q, prometheus.Name, func() error {
 		n, err := s.Metrics.Query(ctx, promQL)
 		value, is = n, err == nil
 		if errors.Is(err, prometheus.ErrUnreachable) {
@@ -93,5 +93,5 @@ func (s *Sources) number(ctx context.Context, q *Question, promQL string) (value
 		}
 		return nil
 	})
-	return value, is
+	return value, is && failure == nil
 }

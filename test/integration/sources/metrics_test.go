@@ -71,11 +71,12 @@ func recording(from time.Time) (all []monitoring.Series) {
 		constant(map[string]string{"__name__": "kube_pod_owner", "namespace": "shop", "pod": set + "-abcde", "owner_kind": "ReplicaSet", "owner_name": set}, 1)
 		constant(map[string]string{"__name__": "kube_replicaset_owner", "namespace": "shop", "replicaset": set, "owner_kind": "Deployment", "owner_name": owner}, 1)
 	}
+	const family = "http_server_request_duration_seconds_"
 	requests := func(pod, code string, r rates) {
 		of := map[string]string{"namespace": "shop", "pod": pod, "http_response_status_code": code}
-		all = append(all, r.counter(from, with(of, "__name__", "http_server_request_duration_seconds_count")))
+		all = append(all, r.counter(from, with(of, "__name__", family+"count")))
 		for le, share := range map[string]float64{"0.1": 0.5, "0.5": 0.97, "+Inf": 1} {
-			all = append(all, rates{r.before * share, r.during * share, r.after * share}.counter(from, with(of, "__name__", "http_server_request_duration_seconds_bucket", "le", le)))
+			all = append(all, rates{r.before * share, r.during * share, r.after * share}.counter(from, with(of, "__name__", family+"bucket", "le", le)))
 		}
 	}
 	requests("web-5d4f-abcde", "200", rates{100, 96, 0}) // the old pod, which is gone after the write
