@@ -18,8 +18,8 @@ func forgeryBreakages() map[string]map[string]breakage {
 	out := map[string]map[string]breakage{}
 	for id, name := range map[string]string{
 		"policy.policy-writers": policyWritersPolicy, "policy.plan-writers": planWritersPolicy,
-		"policy.request-writers": requestWritersPolicy,
-		"policy.ledger-writers":  ledgerWritersPolicy, "policy.executor-marks": executorMarksPolicy,
+		"policy.request-writers": requestWritersPolicy, "policy.assessment-writers": assessmentWritersPolicy,
+		"policy.ledger-writers": ledgerWritersPolicy, "policy.executor-marks": executorMarksPolicy,
 	} {
 		cases := validatingCases(name)
 		cases["a matchCondition"] = policyIn(name, func(p *Policy) { p.Conditions = []string{"never"} })

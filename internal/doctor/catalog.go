@@ -43,6 +43,7 @@ func Checks() []Check {
 		{"policy.policy-writers", Critical, "a remediation policy acts in the name of who wrote it", checkForged(expectPolicyWriters())},
 		{"policy.plan-writers", Critical, "a remediation plan is the assessor's, or in the name of who made it", checkForged(expectPlanWriters())},
 		{"policy.request-writers", Critical, "a person asks for a remediation in no name but the own", checkForged(expectRequestWriters())},
+		{"policy.assessment-writers", Critical, "only the assessor says whether a write helped", checkForged(expectAssessmentWriters())},
 		{"policy.ledger-writers", Critical, "only the executor writes what was granted", checkForged(expectLedgerWriters())},
 		{"policy.executor-marks", Critical, "the executor writes its marks, and nobody else does", checkForged(expectExecutorMarks())},
 		{"policy.executor-creations", Critical, "the executor makes an object in time or never", withExecutor("whether the creations of the executor are held to their time", checkExecutorCreations)},

@@ -9,11 +9,12 @@ import (
 // The policies on the kinds of remediation. They hold whether an executor runs or
 // not: what is forged today is carried out by the one that is enabled tomorrow.
 const (
-	policyWritersPolicy  = "plumbline-policy-writers"
-	planWritersPolicy    = "plumbline-plan-writers"
-	requestWritersPolicy = "plumbline-request-writers"
-	ledgerWritersPolicy  = "plumbline-ledger-writers"
-	executorMarksPolicy  = "plumbline-executor-marks"
+	policyWritersPolicy     = "plumbline-policy-writers"
+	planWritersPolicy       = "plumbline-plan-writers"
+	requestWritersPolicy    = "plumbline-request-writers"
+	assessmentWritersPolicy = "plumbline-assessment-writers"
+	ledgerWritersPolicy     = "plumbline-ledger-writers"
+	executorMarksPolicy     = "plumbline-executor-marks"
 )
 
 // executorCreationsPolicy is installed with the executor alone.
@@ -54,6 +55,16 @@ func expectRequestWriters() expected {
 			requestsOn([]target{ownKind("remediationrequests")}, admissionv1.Create, admissionv1.Update),
 			ownKind("remediationrequests/status").request(admissionv1.Update)),
 		harm: "a user who may ask for a remediation can ask with the right of another user",
+	}
+}
+
+func expectAssessmentWriters() expected {
+	return expected{
+		kind: validatingPolicy, name: assessmentWritersPolicy, unconditional: true,
+		requests: append(
+			requestsOn([]target{ownKind("effectivenessassessments")}, admissionv1.Create, admissionv1.Update, admissionv1.Delete),
+			ownKind("effectivenessassessments/status").request(admissionv1.Update)),
+		harm: "a user who may write assessments can close breakers and hold plans back",
 	}
 }
 

@@ -158,6 +158,7 @@ func (r *reader) forgeries(ctx context.Context, namespace string) []doctor.Forge
 		try("plumbline-policy-writers", "an active RemediationPolicy that your user made in somebody else's name", "/remediationpolicies", forgedPolicy()),
 		try("plumbline-plan-writers", "a RemediationPlan that your user made in somebody else's name", "/namespaces/"+namespace+"/remediationplans", forgedPlan(namespace, s.Now)),
 		try("plumbline-request-writers", "a RemediationRequest that your user made in the name of another user", "/namespaces/"+namespace+"/remediationrequests", forgedRequest(namespace)),
+		try("plumbline-assessment-writers", "an EffectivenessAssessment that your user made", "/namespaces/"+namespace+"/effectivenessassessments", forgedAssessment(namespace)),
 	}
 	if s.Namespace != "" {
 		out = append(out, try("plumbline-ledger-writers", "a RemediationLedger that your user made", "/namespaces/"+s.Namespace+"/remediationledgers", ours("RemediationLedger", s.Namespace, map[string]any{"scope": "Environment"})))
@@ -188,6 +189,17 @@ func forgedRequest(namespace string) map[string]any {
 	return ours("RemediationRequest", namespace, map[string]any{
 		"policyName": doctor.ProbeName, "requestedBy": forger,
 		"targets": []any{map[string]any{"baselineName": doctor.ProbeName, "driftedHash": "none"}},
+	})
+}
+
+func forgedAssessment(namespace string) map[string]any {
+	return ours("EffectivenessAssessment", namespace, map[string]any{
+		"subject": map[string]any{"plan": map[string]any{"name": doctor.ProbeName, "uid": doctor.ProbeName, "step": 0}},
+		"policy":  map[string]any{"name": doctor.ProbeName, "uid": doctor.ProbeName}, "correlationID": doctor.ProbeName, "requestedBy": forger,
+		"action": "NotifyOnly", "execution": "NoExecution", "driftTime": "2026-01-01T00:00:00Z",
+		"target":  map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": doctor.ProbeName, "baselineName": doctor.ProbeName},
+		"signal":  map[string]any{"kind": "Deployment", "name": doctor.ProbeName},
+		"windows": map[string]any{"stabilization": "30s", "validity": "30m"},
 	})
 }
 
