@@ -66,8 +66,9 @@ type story struct {
 // (NAME RESULT, and a message), groups, clone (PROMOTION min=N change=HASH changed), work (NUMBER PHASE run=N distrusted
 // held=NAME/FORMER/MINIMUM, and a message), edit (change=HASH of a clone that keeps the one before; arms then has
 // kept=REVISION/READY/TARGETS/UPDATED, and none when the clone is made anew), and at. With groups an arm is
-// NAME=REVISION/READY/REPLICAS/UPDATED/RESTARTED, or gone, and a work that succeeded scales it. Rewrite the scripts with
-// UPDATE_GOLDEN=1.
+// NAME=REVISION/READY/REPLICAS/UPDATED/RESTARTED, or gone, and a work that succeeded scales it. With groups beside
+// requests (groups hybrid) workers has the groups in this form, or unread, and arms what serves. Rewrite the scripts
+// with UPDATE_GOLDEN=1.
 func TestStories(t *testing.T) {
 	if golden.Updates() {
 		if err := flag.Set("rewrite", "true"); err != nil {
@@ -160,6 +161,11 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 		s.edit(t, d)
 	case "groups":
 		s.groups = &rollout.Groups{Deployments: map[string]string{"stable": "worker", "canary": "worker-next"}}
+		if s.groups.Routed = d.HasArg("hybrid"); s.groups.Routed {
+			s.groups.Arms = map[string]rollout.Arm{}
+		}
+	case "workers":
+		s.employ(t, d)
 	case "work":
 		s.answer(t, d)
 	case "at":
@@ -310,20 +316,18 @@ func (s *story) facts() rollout.Facts {
 		Standing: rollout.Standing{Active: s.inForce(), Weight: s.weight, Checking: s.checking, Acknowledged: !s.lags, Contradiction: s.contradiction},
 		Clone:    s.clone, Kept: s.kept, Works: s.works, Groups: s.groups,
 	}
-	if s.groups != nil {
-		f.Health = rollout.GroupHealthOf(f.Before, s.arms, s.now)
-	}
 	f.Webhooks, f.Answers = rollout.WebhooksOf(&s.release), s.ask(f.Before)
 	plan, err := rollout.PlanOf(&s.release, s.named[in.StrategyName], s.installation)
 	if f.Plan = plan; err != nil {
 		f.Problem = err.Error()
 	}
-	if f.Before.Run != nil && s.groups == nil {
+	if f.Before.Run != nil {
 		f.Health.Run, f.Health.Stage, f.Health.ShiftTime = f.Before.Run.Number, f.Before.Current(), time.Time{}
 		if n := f.Before.Current(); n > 0 {
 			f.Health.ShiftTime = f.Before.Run.Stages[n-1].ShiftTime
 		}
 	}
+	s.joinGroups(&f)
 	return f
 }
 

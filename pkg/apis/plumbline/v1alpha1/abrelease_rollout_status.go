@@ -377,7 +377,7 @@ type RolloutStatus struct {
 	// +listMapKey=number
 	// +kubebuilder:validation:MaxItems=8
 	Works []RolloutWork `json:"works,omitempty"`
-	// groups of the release, with the model TargetGroup.
+	// groups of the release, with the models TargetGroup and Hybrid.
 	// +optional
 	// +listType=map
 	// +listMapKey=variation

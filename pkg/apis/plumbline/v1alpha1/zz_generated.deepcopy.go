@@ -3830,6 +3830,10 @@ func (in *RolloutDivision) DeepCopyInto(out *RolloutDivision) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.ShortTime != nil {
+		in, out := &in.ShortTime, &out.ShortTime
+		*out = (*in).DeepCopy()
+	}
 	if in.SettlementTime != nil {
 		in, out := &in.SettlementTime, &out.SettlementTime
 		*out = (*in).DeepCopy()
