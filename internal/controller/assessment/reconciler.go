@@ -27,6 +27,10 @@ const (
 	atLeast = 10 * time.Millisecond
 	// unknownAgain is how soon one is whose target is unknown, or while the clocks are not compared.
 	unknownAgain = 5 * time.Second
+	// conflictAgain is how soon one is whose stored version was newer than the one in the cache.
+	conflictAgain = 100 * time.Millisecond
+	// After a failure an assessment, or a plan, is looked at again soon, and then ever later.
+	triedSoon, triedAgain = 50 * time.Millisecond, 30 * time.Second
 )
 
 // Time is the API server's time; *servertime.Keeper knows it.
@@ -75,7 +79,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	r.Metrics.begin(request.NamespacedName)
 	s := &subject{assessment: a, next: a.DeepCopy()}
 	until := r.carry(ctx, s)
-	if err := r.store(ctx, s); err != nil {
+	switch err := r.store(ctx, s); {
+	case apierrors.IsConflict(err): // the cache was behind
+		return reconcile.Result{RequeueAfter: conflictAgain}, nil
+	case apierrors.IsNotFound(err): // it went, and has no end to tell
+		r.Metrics.forget(request.NamespacedName)
+		return reconcile.Result{}, nil
+	case err != nil:
 		return reconcile.Result{}, err
 	}
 	r.tell(s)
@@ -142,7 +152,7 @@ func (r *Reconciler) store(ctx context.Context, s *subject) error {
 	}
 	stored := s.next.DeepCopy()
 	err := r.Client.Status().Patch(ctx, stored, client.MergeFromWithOptions(s.assessment, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
-	if err != nil && !apierrors.IsNotFound(err) { // one that is gone has no end to tell
+	if err != nil {
 		return fmt.Errorf("storing the status of assessment %s/%s: %w", s.next.Namespace, s.next.Name, err)
 	}
 	return nil

@@ -51,7 +51,9 @@ type world struct {
 	// reads and writes count the calls. lose loses the answer to the n-th write, stored or not.
 	reads, writes int
 	lose          func(n int) (stored, lost bool)
-	masked        bool
+	// refuses is the answer to each write; nil to store it.
+	refuses error
+	masked  bool
 }
 
 // Now implements Time.
@@ -167,6 +169,9 @@ func (w *world) start() {
 
 func (w *world) patch(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
 	w.writes++
+	if w.refuses != nil {
+		return w.refuses
+	}
 	stored, lost := true, false
 	if w.lose != nil {
 		stored, lost = w.lose(w.writes)
