@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/plumbline-dev/plumbline/internal/controller/assessment"
+	"github.com/plumbline-dev/plumbline/internal/planning"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
@@ -41,6 +42,9 @@ func (p *parts) addEffectiveness(mgr manager.Manager, setup Setup) error {
 		},
 		Sources: map[v1alpha1.EffectComponent]assessment.Source{
 			v1alpha1.ComponentHealth: &assessment.Health{Live: mgr.GetAPIReader()},
+		},
+		Unready: func(ctx context.Context, namespace, baseline string) ([]string, error) {
+			return planning.FindUnready(ctx, p.policies.Source, namespace, baseline, setup.time.Now())
 		},
 		Metrics: metrics, Time: setup.time, Log: setup.Log.WithName("effectiveness"), MaxConcurrent: setup.Effectiveness.MaxConcurrent,
 	}

@@ -47,6 +47,8 @@ type Reconciler struct {
 	Targets *Targets
 	// Sources answer for components. A component without a source is not configured.
 	Sources map[v1alpha1.EffectComponent]Source
+	// Unready names, in words, the objects that need the object of a Baseline and are not ready.
+	Unready func(ctx context.Context, namespace, baseline string) ([]string, error)
 	Metrics *Metrics
 	Time    Time
 	Log     logr.Logger
@@ -113,6 +115,9 @@ func (r *Reconciler) carry(ctx context.Context, s *subject) time.Time {
 		d = s.decide()
 	}
 	s.put(&d)
+	if s.next.Status.Phase == v1alpha1.AssessmentCompleted && s.sight.Read {
+		r.lookBeside(ctx, s)
+	}
 	return d.Until
 }
 

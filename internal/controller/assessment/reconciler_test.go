@@ -4,6 +4,7 @@ package assessment
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -282,6 +283,39 @@ func TestWritesThatAreNotStored(t *testing.T) {
 			}
 			if told := testutil.CollectAndCount(w.r.Metrics.ended); told != 0 {
 				t.Errorf("%d ends were told", told)
+			}
+		})
+	}
+}
+
+// What is not ready beside the target is reported, within bounds, and lowers no score.
+func TestSideEffects(t *testing.T) {
+	many := make([]string, 20)
+	for i := range many {
+		many[i] = strings.Repeat("x", 300)
+	}
+	tests := map[string]struct {
+		unready []string
+		fails   error
+		want    int
+	}{
+		"all is ready":         {},
+		"one is not":           {[]string{"Deployment shop/cart, which needs web, is not ready"}, nil, 1},
+		"more than are stored": {many, nil, maxSideEffects},
+		"it is not known":      {nil, errLost, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, written(), twoPods(true, true)...)
+			w.unready, w.unreadyFails = tc.unready, tc.fails
+			got := w.run().Status
+			if len(got.SideEffects) != tc.want || scoreOf(got.Score) != 10_000 {
+				t.Fatalf("%d side effects, and a score of %d", len(got.SideEffects), scoreOf(got.Score))
+			}
+			for _, text := range got.SideEffects {
+				if len(text) > maxSideEffect {
+					t.Errorf("a text of %d bytes", len(text))
+				}
 			}
 		})
 	}

@@ -54,6 +54,9 @@ type world struct {
 	// refuses is the answer to each write; nil to store it.
 	refuses error
 	masked  bool
+	// unready is what needs the target, and is not ready; unreadyFails has that not known.
+	unready      []string
+	unreadyFails error
 }
 
 // Now implements Time.
@@ -163,6 +166,7 @@ func (w *world) start() {
 	w.r = &Reconciler{
 		Client: w.client, Targets: &Targets{Live: w, Cached: w.client, Clock: w.clock},
 		Sources: map[v1alpha1.EffectComponent]Source{v1alpha1.ComponentHealth: &Health{Live: w.client}},
+		Unready: func(context.Context, string, string) ([]string, error) { return w.unready, w.unreadyFails },
 		Metrics: metrics, Time: w, Log: logr.Discard(), MaxConcurrent: 1,
 	}
 }
