@@ -17,12 +17,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
-// The bounds of what is stored of alerts.
-const (
-	maxBefore      = 32
-	maxSideEffects = 16
-	maxSideEffect  = 256
-)
+// maxBefore bounds the alerts of before a write that are stored.
+const maxBefore = 32
 
 // Alerts asks for the alerts about a target.
 type Alerts struct {
