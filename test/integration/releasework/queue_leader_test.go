@@ -42,9 +42,9 @@ func newClone(t *testing.T) *cloneWorld {
 }
 
 // find reads a Deployment; nil if it does not exist.
-func (w *cloneWorld) find(name string) *appsv1.Deployment {
+func (w *cloneWorld) find(ctx context.Context, name string) *appsv1.Deployment {
 	d := &appsv1.Deployment{}
-	err := admin.Get(w.Ctx(), client.ObjectKey{Namespace: w.Name, Name: name}, d)
+	err := admin.Get(ctx, client.ObjectKey{Namespace: w.Name, Name: name}, d)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (w *cloneWorld) find(name string) *appsv1.Deployment {
 // settle has the pods of both Deployments be those of their templates.
 func (w *cloneWorld) settle() {
 	for _, name := range []string{"web", "web-canary"} {
-		d := w.find(name)
+		d := w.find(w.Ctx(), name)
 		if d == nil || d.Status.ObservedGeneration == d.Generation {
 			continue
 		}
@@ -68,10 +68,10 @@ func (w *cloneWorld) settle() {
 }
 
 // Count implements abrelease.Endpoints: the pods have the image of the template as their revision label.
-func (w *cloneWorld) Count(context.Context, traffic.Split) (map[string]traffic.Endpoints, bool, error) {
+func (w *cloneWorld) Count(ctx context.Context, _ traffic.Split) (map[string]traffic.Endpoints, bool, error) {
 	counted := map[string]traffic.Endpoints{}
 	for variation, name := range map[string]string{"stable": "web", "canary": "web-canary"} {
-		d := w.find(name)
+		d := w.find(ctx, name)
 		if d == nil || d.Status.ReadyReplicas == 0 {
 			counted[variation] = traffic.Endpoints{}
 			continue
@@ -84,7 +84,7 @@ func (w *cloneWorld) Count(context.Context, traffic.Split) (map[string]traffic.E
 
 func (w *cloneWorld) imageOf(name string) string {
 	w.t.Helper()
-	if d := w.find(name); d != nil {
+	if d := w.find(w.Ctx(), name); d != nil {
 		return d.Spec.Template.Spec.Containers[0].Image
 	}
 	return ""
@@ -136,7 +136,7 @@ func TestAQueuedChangeIsTakenUpByTheNextRun(t *testing.T) {
 	if image := w.imageOf("web"); image != third {
 		t.Errorf("the baseline has %s", image)
 	}
-	w.until("the clone has no pods", func(*v1alpha1.ABRelease) bool { return *w.find("web-canary").Spec.Replicas == 0 })
+	w.until("the clone has no pods", func(*v1alpha1.ABRelease) bool { return *w.find(w.Ctx(), "web-canary").Spec.Replicas == 0 })
 }
 
 // TestAQueuedChangeWaitsForTheEndOfAFailure: the run fails with a change in the queue, and the next run takes the
