@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/controller/assessment"
 	"github.com/plumbline-dev/plumbline/internal/effectiveness"
+	"github.com/plumbline-dev/plumbline/internal/planning"
 	"github.com/plumbline-dev/plumbline/internal/source"
 	"github.com/plumbline-dev/plumbline/internal/source/alertmanager"
 	"github.com/plumbline-dev/plumbline/internal/source/prometheus"
@@ -57,6 +58,9 @@ func (p *parts) addEffectiveness(mgr manager.Manager, setup Setup) error {
 			Live: targets, Bodies: p.policies.Source, Cached: mgr.GetClient(), Snapshot: p.guards.Snapshot, Clock: setup.Clock,
 		},
 		Sources: map[v1alpha1.EffectComponent]assessment.Source{v1alpha1.ComponentHealth: health},
+		Unready: func(ctx context.Context, namespace, baseline string) ([]string, error) {
+			return planning.FindUnready(ctx, p.policies.Source, namespace, baseline, setup.time.Now())
+		},
 		Metrics: metrics, Time: setup.time, Log: setup.Log.WithName("effectiveness"), MaxConcurrent: setup.Effectiveness.MaxConcurrent,
 	}
 	if asked.Alerts != nil {

@@ -272,6 +272,7 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		Records: baseline.NewRecords(), Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Clock: setup.Clock,
 		Config: baseline.Config{Rules: setup.Rules, Retention: setup.Retention, UnreadableAfter: setup.UnreadableAfter, ResyncPeriod: setup.ResyncPeriod, DriftInterval: setup.DriftInterval},
 	}
+	p.baselines.Config.Executor = setup.Executor
 	if setup.Rollouts {
 		p.baselines.Config.ReleaseExecutor = setup.Executor
 	}

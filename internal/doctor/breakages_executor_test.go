@@ -86,6 +86,16 @@ func whileOff(cases map[string]breakage) map[string]breakage {
 	return cases
 }
 
+// standbyCases are what can be wrong with the policy on standbys, beside a mesh.
+func standbyCases() map[string]breakage {
+	meshed := executorDeployment(func(w *Workload) { w.Args = append(w.Args, meshFlag) })
+	cases := map[string]breakage{"there is no mesh": on(func(*Snapshot) {})}
+	for what, breaks := range validatingCases(executorStandbysPolicy) {
+		cases[what] = both(meshed, breaks)
+	}
+	return whileOff(cases)
+}
+
 func executorBreakages() map[string]map[string]breakage {
 	down := executorDeployment(func(w *Workload) { w.Ready = 0 })
 	lease := func(change func(l *Lease)) breakage {
@@ -116,6 +126,7 @@ func executorBreakages() map[string]map[string]breakage {
 		"executor.evidence":   whileOff(evidenceCases()),
 
 		"policy.executor-creations": whileOff(validatingCases(executorCreationsPolicy)),
+		"policy.executor-standbys":  standbyCases(),
 	}
 }
 

@@ -47,6 +47,7 @@ func Checks() []Check {
 		{"policy.ledger-writers", Critical, "only the executor writes what was granted", checkForged(expectLedgerWriters())},
 		{"policy.executor-marks", Critical, "the executor writes its marks, and nobody else does", checkForged(expectExecutorMarks())},
 		{"policy.executor-creations", Critical, "the executor makes an object in time or never", withExecutor("whether the creations of the executor are held to their time", checkExecutorCreations)},
+		{"policy.executor-standbys", Critical, "the executor moves requests to its standbys alone", withExecutor("whether the executor is kept to its standbys", checkExecutorStandbys)},
 		{"policy.release-writers", Critical, "a user controls a release in no name but the own", checkReleasePolicy(expectReleaseWriters())},
 		{"policy.release-work-writers", Critical, "only the discovery server asks for a ReleaseWork", checkReleasePolicy(expectReleaseWorkWriters())},
 		{"policy.release-supersede", Critical, "a run with supersede: Reject keeps its pod templates", checkReleasePolicy(expectReleaseSupersede())},

@@ -192,6 +192,7 @@ func healthyPolicies() Policies {
 			validating(assessmentWritersPolicy, nil, rule(anyWrite, group, "effectivenessassessments"), rule(updates, group, "effectivenessassessments/status")),
 			validating(ledgerWritersPolicy, nil, rule(storing, group, "remediationledgers"), rule(updates, group, "remediationledgers/status")),
 			validating(executorMarksPolicy, nil, rule(updates, group, "baselines/status"), onCluster(rule(updates, group, "environments/status"))),
+			validating(executorStandbysPolicy, nil, rule(anyWrite, group, "abreleases")),
 			validating(executorCreationsPolicy, excludedSelector(), objectRules([]admissionv1.OperationType{admissionv1.Create}, "")...),
 		},
 		Bindings: []Binding{
@@ -199,7 +200,7 @@ func healthyPolicies() Policies {
 			bound(validatingPolicy, requestedByPolicy), bound(validatingPolicy, baselineWritersPolicy),
 			bound(validatingPolicy, policyWritersPolicy), bound(validatingPolicy, planWritersPolicy),
 			bound(validatingPolicy, requestWritersPolicy), bound(validatingPolicy, assessmentWritersPolicy), bound(validatingPolicy, ledgerWritersPolicy), bound(validatingPolicy, executorMarksPolicy),
-			bound(validatingPolicy, executorCreationsPolicy), supersedeBinding,
+			bound(validatingPolicy, executorCreationsPolicy), bound(validatingPolicy, executorStandbysPolicy), supersedeBinding,
 			bound(validatingPolicy, releaseWritersPolicy), bound(validatingPolicy, releaseWorkWritersPolicy),
 		},
 	}

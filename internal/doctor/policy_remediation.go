@@ -20,6 +20,9 @@ const (
 // executorCreationsPolicy is installed with the executor alone.
 const executorCreationsPolicy = "plumbline-executor-creations"
 
+// executorStandbysPolicy is installed with the executor and the mesh.
+const executorStandbysPolicy = "plumbline-executor-standbys"
+
 // clusterWide are requests on resources that have no namespace.
 func clusterWide(requests []request) []request {
 	for i := range requests {
@@ -95,6 +98,19 @@ func checkExecutorCreations(s *Snapshot) []Finding {
 		kind: validatingPolicy, name: executorCreationsPolicy, selector: true, derived: true,
 		requests: requestsOn(s.registered(), admissionv1.Create),
 		harm:     "an object may be made again after its plan was canceled",
+	})
+}
+
+// checkExecutorStandbys compares the policy on the ABReleases that the executor writes. Its
+// matchCondition lets the writes of all other users pass.
+func checkExecutorStandbys(s *Snapshot) []Finding {
+	if !s.executorHas(meshFlag) {
+		return []Finding{{Severity: OK, Message: "the installation has no mesh: the executor makes no standbys"}}
+	}
+	return policyFindings(s, expected{
+		kind: validatingPolicy, name: executorStandbysPolicy,
+		requests: requestsOn([]target{ownKind("abreleases")}, admissionv1.Create, admissionv1.Update, admissionv1.Delete),
+		harm:     "with the token of the executor, the requests of each Service can be moved where its role is bound",
 	})
 }
 

@@ -72,6 +72,16 @@ func TestWhoMayDoWhatWhenTheExecutorCarriesOutReleaseWorks(t *testing.T) {
 	}
 }
 
+// What the executor adds beside a mesh: to read what proxies serve, and to move requests to a standby
+// where the owner of a namespace lets it.
+func TestWhoMayDoWhatWhenStandbysServe(t *testing.T) {
+	mesh, executor := []string{"--set", "mesh.enabled=true"}, []string{"--set", "executor.enabled=true"}
+	without := slices.Concat(rights(t, template(t, mesh...)), rights(t, template(t, executor...)))
+	with := rights(t, template(t, slices.Concat(mesh, executor)...))
+	added := slices.DeleteFunc(slices.Clone(with), func(line string) bool { return slices.Contains(without, line) })
+	golden.Check(t, filepath.Join("testdata", "rights-standbys.txt"), strings.Join(added, "\n")+"\n")
+}
+
 // The executor finds the autoscaler whose minimum a rollout holds, and those that scale the groups of a rollout. To
 // write one, autoscalers have to be among its targets.
 func TestTheExecutorFindsAutoscalersOnlyWhereRolloutsNeedThem(t *testing.T) {

@@ -27,6 +27,10 @@ const (
 	atLeast = 10 * time.Millisecond
 	// unknownAgain is how soon one is whose target is unknown, or while the clocks are not compared.
 	unknownAgain = 5 * time.Second
+	// conflictAgain is how soon one is whose stored version was newer than the one in the cache.
+	conflictAgain = 100 * time.Millisecond
+	// After a failure an assessment, or a plan, is looked at again soon, and then ever later.
+	triedSoon, triedAgain = 50 * time.Millisecond, 30 * time.Second
 )
 
 // Time is the API server's time; *servertime.Keeper knows it.
@@ -44,7 +48,9 @@ type Reconciler struct {
 	// Sources answer for components. A component without a source is not configured.
 	Sources map[v1alpha1.EffectComponent]Source
 	// Alerts recalls the alerts of before a write; nil where the installation has no source of alerts.
-	Alerts  *Alerts
+	Alerts *Alerts
+	// Unready names, in words, the objects that need the object of a Baseline and are not ready.
+	Unready func(ctx context.Context, namespace, baseline string) ([]string, error)
 	Metrics *Metrics
 	Time    Time
 	Log     logr.Logger
@@ -77,7 +83,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	r.Metrics.begin(request.NamespacedName)
 	s := &subject{assessment: a, next: a.DeepCopy()}
 	until := r.carry(ctx, s)
-	if err := r.store(ctx, s); err != nil {
+	switch err := r.store(ctx, s); {
+	case apierrors.IsConflict(err): // the cache was behind
+		return reconcile.Result{RequeueAfter: conflictAgain}, nil
+	case apierrors.IsNotFound(err): // it went, and has no end to tell
+		r.Metrics.forget(request.NamespacedName)
+		return reconcile.Result{}, nil
+	case err != nil:
 		return reconcile.Result{}, err
 	}
 	r.tell(s)
@@ -106,6 +118,9 @@ func (r *Reconciler) carry(ctx context.Context, s *subject) time.Time {
 		d = s.decide()
 	}
 	s.put(&d)
+	if s.next.Status.Phase == v1alpha1.AssessmentCompleted && s.sight.Read {
+		r.lookBeside(ctx, s)
+	}
 	return d.Until
 }
 
@@ -145,7 +160,7 @@ func (r *Reconciler) store(ctx context.Context, s *subject) error {
 	}
 	stored := s.next.DeepCopy()
 	err := r.Client.Status().Patch(ctx, stored, client.MergeFromWithOptions(s.assessment, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
-	if err != nil && !apierrors.IsNotFound(err) { // one that is gone has no end to tell
+	if err != nil {
 		return fmt.Errorf("storing the status of assessment %s/%s: %w", s.next.Namespace, s.next.Name, err)
 	}
 	return nil

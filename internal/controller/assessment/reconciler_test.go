@@ -4,14 +4,18 @@ package assessment
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -253,5 +257,66 @@ func TestTheConditionsOfAnAssessment(t *testing.T) {
 	want[0], want[1] = "Ready True Completed", "AssessmentComplete True Full"
 	if diff := cmp.Diff(want, tell(w.run())); diff != "" {
 		t.Errorf("at the end (-want +got):\n%s", diff)
+	}
+}
+
+// What the API server refuses for a version is decided anew, and an assessment that went has no end to tell.
+func TestWritesThatAreNotStored(t *testing.T) {
+	resource := v1alpha1.GroupVersion.WithResource("effectivenessassessments").GroupResource()
+	tests := map[string]struct {
+		answer error
+		want   reconcile.Result
+		fails  bool
+	}{
+		"another version is stored": {apierrors.NewConflict(resource, key.Name, errLost), reconcile.Result{RequeueAfter: conflictAgain}, false},
+		"the assessment is gone":    {apierrors.NewNotFound(resource, key.Name), reconcile.Result{}, false},
+		"no answer arrives":         {errLost, reconcile.Result{}, true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, written(), twoPods(true, true)...)
+			w.refuses = tc.answer
+			w.clock.SetTime(noon.Add(10 * time.Minute))
+			got, err := w.look()
+			if got != tc.want || (err != nil) != tc.fails {
+				t.Errorf("%+v, %v", got, err)
+			}
+			if told := testutil.CollectAndCount(w.r.Metrics.ended); told != 0 {
+				t.Errorf("%d ends were told", told)
+			}
+		})
+	}
+}
+
+// What is not ready beside the target is reported, within bounds, and lowers no score.
+func TestSideEffects(t *testing.T) {
+	many := make([]string, 20)
+	for i := range many {
+		many[i] = strings.Repeat("x", 300)
+	}
+	tests := map[string]struct {
+		unready []string
+		fails   error
+		want    int
+	}{
+		"all is ready":         {},
+		"one is not":           {[]string{"Deployment shop/cart, which needs web, is not ready"}, nil, 1},
+		"more than are stored": {many, nil, maxSideEffects},
+		"it is not known":      {nil, errLost, 0},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, written(), twoPods(true, true)...)
+			w.unready, w.unreadyFails = tc.unready, tc.fails
+			got := w.run().Status
+			if len(got.SideEffects) != tc.want || scoreOf(got.Score) != 10_000 {
+				t.Fatalf("%d side effects, and a score of %d", len(got.SideEffects), scoreOf(got.Score))
+			}
+			for _, text := range got.SideEffects {
+				if len(text) > maxSideEffect {
+					t.Errorf("a text of %d bytes", len(text))
+				}
+			}
+		})
 	}
 }

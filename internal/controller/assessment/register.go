@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,11 +24,17 @@ import (
 // Register adds the controller to a manager.
 func (o *Opener) Register(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("assessment-opener").
-		For(&v1alpha1.RemediationPlan{}, builder.WithPredicates(stepsEnded())).Complete(o)
+		For(&v1alpha1.RemediationPlan{}, builder.WithPredicates(stepsEnded())).
+		WithOptions(controller.Options{RateLimiter: retries()}).Complete(o)
 	if err != nil {
 		return fmt.Errorf("registering the controller that begins assessments: %w", err)
 	}
 	return nil
+}
+
+// retries bounds the wait after failures: a deadline must not pass because the API server was away for a while.
+func retries() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](triedSoon, triedAgain)
 }
 
 // stepsEnded are plans of which another number of steps has ended than before.
@@ -65,7 +72,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("assessment").
 		For(&v1alpha1.EffectivenessAssessment{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Baseline{}, handler.EnqueueRequestsFromMapFunc(r.ofBaseline), builder.WithPredicates(observesAnother())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrent}).Complete(r)
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrent, RateLimiter: retries()}).Complete(r)
 	if err != nil {
 		return fmt.Errorf("registering the controller of assessments: %w", err)
 	}

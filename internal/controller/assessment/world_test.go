@@ -51,7 +51,12 @@ type world struct {
 	// reads and writes count the calls. lose loses the answer to the n-th write, stored or not.
 	reads, writes int
 	lose          func(n int) (stored, lost bool)
-	masked        bool
+	// refuses is the answer to each write; nil to store it.
+	refuses error
+	masked  bool
+	// unready is what needs the target, and is not ready; unreadyFails has that not known.
+	unready      []string
+	unreadyFails error
 }
 
 // Now implements Time.
@@ -161,12 +166,16 @@ func (w *world) start() {
 	w.r = &Reconciler{
 		Client: w.client, Targets: &Targets{Live: w, Cached: w.client, Clock: w.clock},
 		Sources: map[v1alpha1.EffectComponent]Source{v1alpha1.ComponentHealth: &Health{Live: w.client}},
+		Unready: func(context.Context, string, string) ([]string, error) { return w.unready, w.unreadyFails },
 		Metrics: metrics, Time: w, Log: logr.Discard(), MaxConcurrent: 1,
 	}
 }
 
 func (w *world) patch(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, options ...client.SubResourcePatchOption) error {
 	w.writes++
+	if w.refuses != nil {
+		return w.refuses
+	}
 	stored, lost := true, false
 	if w.lose != nil {
 		stored, lost = w.lose(w.writes)

@@ -48,7 +48,8 @@ func (r *Reconciler) tellCreated(s *subject, plan *v1alpha1.RemediationPlan) {
 		"plan_id", string(plan.UID), "plan", plan.Namespace+"/"+plan.Name, "policy", s.policy.Name,
 		"environment", p.EnvironmentName, "trigger", string(p.Trigger), "strategy", string(p.Strategy),
 		"targets", len(p.Targets), "left_out", p.LeftOutTotal, "severity", strings.ToLower(string(p.Targets[0].Severity.Level)),
-		"drift_type", telemetry.SpellWord(string(p.Targets[0].DriftType)), "initiated_by", p.InitiatedBy, "correlation_id", p.CorrelationID, "drift_report_id", p.DriftReportID,
+		"drift_type", telemetry.SpellWord(string(p.Targets[0].DriftType)), "pre_remediation_spec_hash", p.Targets[0].DriftedHash,
+		"initiated_by", p.InitiatedBy, "correlation_id", p.CorrelationID, "drift_report_id", p.DriftReportID,
 		"detection_to_plan_ms", s.now.Sub(p.Targets[0].FirstSeenTime.Time).Milliseconds())
 	r.Metrics.created(plan)
 	note := fmt.Sprintf("%s/%s: %s", plan.Namespace, plan.Name, names(plan))

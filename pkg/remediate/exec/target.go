@@ -32,6 +32,9 @@ type material struct {
 	request []byte
 	// baseline is the Baseline as it was read, and quarantined what was tried of it.
 	baseline, quarantined *v1alpha1.Baseline
+	// standby is what was read of it, and madeStandby the Deployment that this run has made.
+	standby     StandbySight
+	madeStandby []byte
 }
 
 func (r *run) material(step int32) *material {

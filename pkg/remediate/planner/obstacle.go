@@ -263,6 +263,9 @@ func presence(in *Input, d *Drift) Obstacle {
 // applicable says whether the action does something about the drift.
 func applicable(in *Input, d *Drift) Obstacle {
 	gone := d.State == v1alpha1.StateMissing
+	if in.Policy.Spec.Strategy == v1alpha1.StrategyBlueGreen && !isDeployment(&d.Target) {
+		return obstacle(ReasonNotApplicable, "only a Deployment gets a standby, which the strategy BlueGreen needs")
+	}
 	switch in.Policy.Spec.Action {
 	case v1alpha1.ActionNotifyOnly, v1alpha1.ActionReconcile:
 		return Obstacle{}
@@ -282,6 +285,10 @@ func applicable(in *Input, d *Drift) Obstacle {
 		return quarantine(d)
 	}
 	return obstacle(ReasonNotApplicable, "nobody knows the action %q", in.Policy.Spec.Action)
+}
+
+func isDeployment(t *v1alpha1.BaselineTarget) bool {
+	return canon.ParseGVK(t.APIVersion, t.Kind).Group == "apps" && t.Kind == "Deployment"
 }
 
 // servedKinds have pods that proxies send requests to.

@@ -156,7 +156,7 @@ func (s *State) rearm(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	switch f.Tried.Result {
 	case Stored:
 		if f.Tried.Hash == s.target(step).DesiredHash {
-			return s.intendAgain(step, f)
+			return s.begunAgain(step, f)
 		}
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonWouldNotConverge, "a dry run leads elsewhere now")
 	case Forbidden:
@@ -166,6 +166,18 @@ func (s *State) rearm(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case Conflicted, Gone, Lost:
 	}
 	return s.wait(poll, noAnswer(f))
+}
+
+// begunAgain stores the intent again, if the standby still answers all requests.
+func (s *State) begunAgain(step *v1alpha1.PlanStep, f StepFacts) Effect {
+	e, refused := s.serveByStandby(step, f)
+	switch {
+	case refused != "":
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonNoStandby, refused)
+	case e != nil:
+		return e
+	}
+	return s.intendAgain(step, f)
 }
 
 func (s *State) intendAgain(step *v1alpha1.PlanStep, f StepFacts) Effect {

@@ -4,11 +4,16 @@ package severity
 
 import "github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 
-// Dependents counts the components that need the component, directly or through
+// Dependents counts what [FindDependents] finds.
+func Dependents(component string, graph []v1alpha1.ComponentDependencies) int {
+	return len(FindDependents(component, graph))
+}
+
+// FindDependents finds the components that need the component, directly or through
 // others; the component itself is not counted, in a cycle neither. A component
 // that the graph does not mention has none. The time is linear in the graph,
 // which the Environment's schema bounds to 512 components of 64 edges.
-func Dependents(component string, graph []v1alpha1.ComponentDependencies) int {
+func FindDependents(component string, graph []v1alpha1.ComponentDependencies) map[string]bool {
 	neededBy := map[string][]string{}
 	for _, c := range graph {
 		for _, need := range c.DependsOn {
@@ -27,5 +32,6 @@ func Dependents(component string, graph []v1alpha1.ComponentDependencies) int {
 			}
 		}
 	}
-	return len(reached) - 1
+	delete(reached, component)
+	return reached
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
 
 // The writes of an assessment, in their order.
@@ -99,7 +100,8 @@ func (d *death) at(write string) (dies, dead bool) {
 	return true, false
 }
 
-// Six assessors die one after the other, before and after each write of one assessment. The seventh finds the end.
+// Six assessors die one after the other, before and after each write of one assessment. The seventh finds the end,
+// and drift afterwards causes it no further look.
 func TestAnAssessmentSurvivesTheDeathOfTheAssessorAtEachWrite(t *testing.T) {
 	startExecutor(t, newEvidence(t))
 	first := startAssessor(t)
@@ -129,9 +131,18 @@ func TestAnAssessmentSurvivesTheDeathOfTheAssessorAtEachWrite(t *testing.T) {
 			}
 		}
 	}
-	startAssessor(t, assessesEffects)
+	asked := &requests{counts: map[string]int{}}
+	startAssessor(t, assessesEffects, func(s *assessor.Setup) { s.Config = asked.of(s.Config) })
 	a := w.assessed(plan, 0, "the assessment has ended", hasEnded)
 	if diff := cmp.Diff(effective(), endOf(a)); diff != "" || len(a.Status.Components) != 3 {
 		t.Errorf("the end differs (-want +got):\n%s%+v", diff, a.Status)
+	}
+	asked.clear()
+	w.SetImage(mallory, "web", remediation.EvilImage)
+	w.Until("web", "the drift is told", drifts)
+	for _, what := range []string{"list pods", "patch effectivenessassessments", "post effectivenessassessments"} {
+		if n := asked.count(what); n > 0 {
+			t.Errorf("after the end: %d times %s", n, what)
+		}
 	}
 }

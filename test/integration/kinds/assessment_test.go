@@ -8,7 +8,9 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,10 +24,10 @@ windows: {stabilization: 5m, validity: 30m}}`
 
 // completedStatus is that of an assessment of a write that helped.
 func completedStatus() v1alpha1.EffectivenessAssessmentStatus {
-	at := ago(0)
+	at, day := ago(0), metav1.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) // a column has the deadline
 	return v1alpha1.EffectivenessAssessmentStatus{
 		Conditions: conditions("True", "Completed"), ObservedGeneration: 1, Phase: v1alpha1.AssessmentCompleted,
-		Schedule:  &v1alpha1.AssessmentSchedule{PropagatedTime: *at, StabilizedTime: *at, AlertsTime: *at, DeadlineTime: *at},
+		Schedule:  &v1alpha1.AssessmentSchedule{PropagatedTime: day, StabilizedTime: day, AlertsTime: day, DeadlineTime: day},
 		Integrity: v1alpha1.IntegrityUnchanged, CurrentHash: "pl1:sha256:5eed", AskedTime: at,
 		Components: []v1alpha1.AssessedComponent{
 			{

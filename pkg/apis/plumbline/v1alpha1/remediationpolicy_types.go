@@ -72,7 +72,9 @@ type RemediationEscalation struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.maximumDriftAge) || !has(self.minimumDriftAge) || duration(self.minimumDriftAge) < duration(self.maximumDriftAge)",message="a drift would be too old before it is old enough",fieldPath=".maximumDriftAge"
 // +kubebuilder:validation:XValidation:rule="self.trigger != 'Scheduled' || (has(self.schedule) && has(self.schedule.maintenanceWindow) && (has(self.schedule.maintenanceWindow.start) || has(self.schedule.maintenanceWindow.end)))",message="trigger Scheduled needs a maintenance window",fieldPath=".schedule.maintenanceWindow"
 // +kubebuilder:validation:XValidation:rule="self.trigger != 'AgeThreshold' || has(self.minimumDriftAge)",message="trigger AgeThreshold needs minimumDriftAge",fieldPath=".minimumDriftAge"
-// +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen'",message="BlueGreen is not available yet, and comes with rollouts; use Rolling or Staged",fieldPath=".strategy"
+// +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen' || has(self.standby)",message="the executor makes pods beside those of the target: set standby.podLabels to labels that the selectors of the Service and of the target do not match, or use strategy Rolling or Staged",fieldPath=".strategy"
+// +kubebuilder:validation:XValidation:rule="!has(self.standby) || (has(self.strategy) && self.strategy == 'BlueGreen')",message="only the strategy BlueGreen makes a standby: set strategy to BlueGreen, or remove standby",fieldPath=".standby"
+// +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen' || self.action in ['Reconcile', 'Rollback']",message="a standby serves while the target is put back: with BlueGreen, set action to Reconcile or Rollback",fieldPath=".strategy"
 // +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Active' || has(self.requestedBy) || has(self.serviceAccountName)",message="an active policy acts with the rights of one user: name yourself, as the API server knows you (kubectl auth whoami), or set serviceAccountName in a policy that a tool applies from Git",fieldPath=".requestedBy"
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName) || (!has(self.requestedBy) && !has(self.requestedByGroups))",message="a policy acts with the rights of a user or of a service account: remove serviceAccountName, or requestedBy and requestedByGroups",fieldPath=".serviceAccountName"
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName) || has(oldSelf.serviceAccountName)",message="a policy gets serviceAccountName when it is created, so that the account lends its rights to no field that another writer left: delete the policy, and create it again",fieldPath=".serviceAccountName"
@@ -163,6 +165,10 @@ type RemediationPolicySpec struct {
 	// +optional
 	// +default="Rolling"
 	Strategy RemediationStrategy `json:"strategy,omitempty"`
+	// standby says how the pods of a standby differ from those of the target. The strategy BlueGreen
+	// needs it, and no other strategy has it.
+	// +optional
+	Standby *StandbyTemplate `json:"standby,omitempty"`
 	// safety bounds what the policy may do.
 	// +optional
 	// +default={}
