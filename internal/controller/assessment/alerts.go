@@ -17,8 +17,12 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
-// maxBefore bounds the alerts of before a write that are stored.
-const maxBefore = 32
+// The bounds of what is stored of alerts.
+const (
+	maxBefore = 32
+	// maxBeside leaves half of the side effects to workloads.
+	maxBeside = maxSideEffects / 2
+)
 
 // Alerts asks for the alerts about a target.
 type Alerts struct {
@@ -39,8 +43,8 @@ func (x *Alerts) Ask(ctx context.Context, a *v1alpha1.EffectivenessAssessment, s
 		answer.SideEffects = append(answer.SideEffects, diff.TruncateText(diff.Printable("alert "+alert.Name+" began to fire in the namespace"), maxSideEffect))
 	}
 	slices.Sort(answer.SideEffects)
-	if answer.SideEffects = slices.Compact(answer.SideEffects); len(answer.SideEffects) > maxSideEffects {
-		answer.SideEffects = answer.SideEffects[:maxSideEffects]
+	if answer.SideEffects = slices.Compact(answer.SideEffects); len(answer.SideEffects) > maxBeside {
+		answer.SideEffects = answer.SideEffects[:maxBeside]
 	}
 	if component.State == effect.Assessed {
 		answer.Alerts = &v1alpha1.MeasuredAlerts{Before: count(outcome.Before), Resolved: count(outcome.Resolved), Firing: count(outcome.Firing), New: count(outcome.New)}

@@ -22,8 +22,8 @@ func (r *Reconciler) lookBeside(ctx context.Context, s *subject) {
 		r.Log.Error(err, "looking for side effects", "assessment", s.next.Namespace+"/"+s.next.Name)
 		return
 	}
-	room := maxSideEffects - len(s.next.Status.SideEffects) // alerts of the namespace may stand there
-	for _, text := range found[:min(len(found), max(0, room))] {
+	room := max(maxSideEffects-len(s.next.Status.SideEffects), 0) // alerts are there already
+	for _, text := range found[:min(len(found), room)] {
 		s.next.Status.SideEffects = append(s.next.Status.SideEffects, diff.TruncateText(diff.Printable(text), maxSideEffect))
 	}
 }

@@ -131,10 +131,10 @@ func TestARealPrometheusTellsHowTheMetricsOfAWorkloadWere(t *testing.T) {
 		query  effect.Query
 		want   []string
 	}{
-		"a workload whose name begins alike": {effect.Target{Namespace: "shop", Kind: "Deployment", Name: "web-shop"}, query("sum(" + ofWeb + ")"), []string{"q 50 50 500: 0 worse than during the drift"}},
-		"another kind of the same name":      {effect.Target{Namespace: "shop", Kind: "StatefulSet", Name: "web"}, query("sum(" + ofWeb + ")"), []string{"q: the query has no series"}},
-		"defect 18: another namespace":       {effect.Target{Namespace: "cart", Kind: "Deployment", Name: "web"}, query("sum(" + ofWeb + ")"), []string{"q: the query has no series"}},
-		"defect 9: no errors of no requests": {web, query(`0 * sum(` + ofWeb + `) / 0`), []string{"q: 0 points before, 0 points during, 0 points after, wants 5"}},
+		"defects 7 and 11: a workload whose name begins alike": {effect.Target{Namespace: "shop", Kind: "Deployment", Name: "web-shop"}, query("sum(" + ofWeb + ")"), []string{"q 50 50 500: 0 worse than during the drift"}},
+		"another kind of the same name":                        {effect.Target{Namespace: "shop", Kind: "StatefulSet", Name: "web"}, query("sum(" + ofWeb + ")"), []string{"q: the query has no series"}},
+		"defect 18: another namespace":                         {effect.Target{Namespace: "cart", Kind: "Deployment", Name: "web"}, query("sum(" + ofWeb + ")"), []string{"q: the query has no series"}},
+		"defect 9: no errors of no requests":                   {web, query(`0 * sum(` + ofWeb + `) / 0`), []string{"q: 0 points before, 0 points during, 0 points after, wants 5"}},
 		"defect 10: pods stay apart": {web, query(`sum by (pod) (` + ofWeb + `)`), []string{
 			`q{pod="web-5d4f-abcde"} 100.3 100.1 0: 10000 the drift was not visible in it`, `q{pod="web-77e0-abcde"} 0 0 100.3: 0 worse than during the drift`,
 		}},
