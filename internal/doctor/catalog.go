@@ -65,6 +65,7 @@ func Checks() []Check {
 		{"executor.evidence", Warning, "records are kept, and can be verified", withExecutor("how records are kept", checkEvidence)},
 		{"remediation.ledgers", Warning, "no ledger holds remediation back", withExecutor("whether a ledger holds remediation back", checkLedgers)},
 		{"remediation.plans", Warning, "no plan has waited for long", withExecutor("whether plans wait", checkPlans)},
+		{"effectiveness.sources", Warning, "Alertmanager and Prometheus answer assessments", checkSources},
 		{"mesh.services", Warning, "proxies have routes for all managed Services", withMesh("whether proxies have routes for all managed Services", checkMeshServices)},
 		{"mesh.authority", Warning, "proxies have the authority of the discovery server", withMesh("whether proxies have the authority of the discovery server", checkMeshAuthority)},
 		{"mesh.pod-security", Warning, "namespaces admit pods with proxies", withMesh("whether namespaces admit pods with proxies", checkMeshPodSecurity)},

@@ -40,7 +40,7 @@ type workload struct {
 func (h *Health) Ask(ctx context.Context, a *v1alpha1.EffectivenessAssessment, sight *Sight) Answer {
 	found, err := h.read(ctx, a, sight)
 	if err != nil {
-		return Answer{AssessedComponent: StoreComponent(v1alpha1.ComponentHealth, effect.Component{State: effect.NotAnswered, Why: err.Error()})}
+		return notAnswered(v1alpha1.ComponentHealth, err.Error())
 	}
 	component, counts := effect.JudgeHealth(found, timeOf(a.Spec.WrittenTime))
 	answer := Answer{AssessedComponent: StoreComponent(v1alpha1.ComponentHealth, component)}
@@ -101,25 +101,46 @@ func (w *workload) desired(gvk canon.GVK) (int, bool) {
 // page is how many pods one request reads.
 const page = 500
 
-// pods lists the pods that a workload selects, and keeps those that it owns.
-func (h *Health) pods(ctx context.Context, a *v1alpha1.EffectivenessAssessment, w *workload) ([]effect.Pod, error) {
+// pods reads what counts of the pods of a workload.
+func (h *Health) pods(ctx context.Context, a *v1alpha1.EffectivenessAssessment, w *workload) (found []effect.Pod, err error) {
+	err = h.eachPod(ctx, a, w, func(pod *corev1.Pod) { found = append(found, podOf(pod, timeOf(a.Spec.WrittenTime))) })
+	return found, err
+}
+
+// names are those of the pods of a target; none for a target that was not read, or whose kind has no pods.
+func (h *Health) names(ctx context.Context, a *v1alpha1.EffectivenessAssessment, sight *Sight) (names []string, err error) {
+	var w workload
+	if sight.Raw == nil {
+		return nil, nil
+	}
+	if err := json.Unmarshal(sight.Raw, &w); err != nil {
+		return nil, fmt.Errorf("decoding the target: %w", err)
+	}
+	if _, has := w.desired(canon.ParseGVK(a.Spec.Target.APIVersion, a.Spec.Target.Kind)); !has {
+		return nil, nil
+	}
+	err = h.eachPod(ctx, a, &w, func(pod *corev1.Pod) { names = append(names, pod.Name) })
+	return names, err
+}
+
+// eachPod lists the pods that a workload selects, and passes on those that it owns.
+func (h *Health) eachPod(ctx context.Context, a *v1alpha1.EffectivenessAssessment, w *workload, pass func(*corev1.Pod)) error {
 	selector, err := metav1.LabelSelectorAsSelector(w.Spec.Selector)
 	if err != nil {
-		return nil, fmt.Errorf("reading the selector of the target: %w", err)
+		return fmt.Errorf("reading the selector of the target: %w", err)
 	}
-	var found []effect.Pod
 	for next := ""; ; {
 		var list corev1.PodList
 		if err := h.Live.List(ctx, &list, client.InNamespace(a.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(page), client.Continue(next)); err != nil {
-			return nil, fmt.Errorf("listing the pods of the target: %w", err)
+			return fmt.Errorf("listing the pods of the target: %w", err)
 		}
 		for i := range list.Items {
 			if w.owns(a, &list.Items[i]) {
-				found = append(found, podOf(&list.Items[i], timeOf(a.Spec.WrittenTime)))
+				pass(&list.Items[i])
 			}
 		}
 		if next = list.Continue; next == "" {
-			return found, nil
+			return nil
 		}
 	}
 }

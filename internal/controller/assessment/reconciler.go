@@ -43,6 +43,8 @@ type Reconciler struct {
 	Targets *Targets
 	// Sources answer for components. A component without a source is not configured.
 	Sources map[v1alpha1.EffectComponent]Source
+	// Alerts recalls the alerts of before a write; nil where the installation has no source of alerts.
+	Alerts  *Alerts
 	Metrics *Metrics
 	Time    Time
 	Log     logr.Logger
@@ -97,6 +99,7 @@ func (r *Reconciler) carry(ctx context.Context, s *subject) time.Time {
 		s.sight = r.Targets.look(ctx, s.assessment)
 	}
 	r.readTime(s)
+	r.recallAlerts(ctx, s)
 	d := s.decide()
 	if len(d.Ask) > 0 {
 		r.ask(ctx, s, d.Ask)

@@ -23,6 +23,8 @@ type Answer struct {
 	v1alpha1.AssessedComponent
 	// Decaying says of alerts that each one that fires is one of before the write.
 	Decaying bool
+	// SideEffects say of alerts which others of the namespace began to fire after the write.
+	SideEffects []string
 }
 
 // ask asks the sources for components. A component without a source is not configured.
@@ -30,12 +32,13 @@ func (r *Reconciler) ask(ctx context.Context, s *subject, names []effect.Name) {
 	for _, name := range names {
 		answer := Answer{AssessedComponent: v1alpha1.AssessedComponent{State: v1alpha1.ComponentNotConfigured}}
 		if source := r.Sources[v1alpha1.EffectComponent(name)]; source != nil {
-			answer = source.Ask(ctx, s.assessment, &s.sight)
+			answer = source.Ask(ctx, s.next, &s.sight)
 		}
 		answer.Name = v1alpha1.EffectComponent(name)
 		putComponent(&s.next.Status, &answer.AssessedComponent)
 		if name == effect.Alerts {
 			s.next.Status.AlertDecay = decayOf(s.next.Status.AlertDecay, &answer)
+			s.next.Status.SideEffects = answer.SideEffects
 		}
 	}
 	if len(names) > 0 {

@@ -52,6 +52,9 @@ func specOf(plan *v1alpha1.RemediationPlan, policy *v1alpha1.RemediationPolicySp
 		DriftTime: target.FirstSeenTime, PreHash: target.DriftedHash,
 		Execution: executionOf(step), Windows: windowsOf(policy),
 	}
+	if policy != nil {
+		spec.Alerts, spec.Metrics = policy.Effectiveness.Alerts, policy.Effectiveness.Metrics
+	}
 	if i := step.Intent; i != nil {
 		spec.PreHash, spec.WrittenTime = cmp.Or(i.PreHash, spec.PreHash), &i.StorageTime
 	}

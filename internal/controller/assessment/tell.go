@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -21,6 +23,15 @@ func (r *Reconciler) tell(s *subject) {
 	}
 	if c := componentIn(after, v1alpha1.ComponentHealth); c != nil && c.Health != nil && !after.AskedTime.Equal(before.AskedTime) {
 		r.log(s, "effectiveness.health.assessed", healthWords(c)...)
+	}
+	if c := newlyAssessed(before, after, v1alpha1.ComponentAlerts); c != nil {
+		r.log(s, "effectiveness.alert.assessed", alertWords(c)...)
+	}
+	if after.AlertDecay == v1alpha1.DecayActive && before.AlertDecay == "" {
+		r.log(s, "effectiveness.alert_decay.detected")
+	}
+	if c := newlyAssessed(before, after, v1alpha1.ComponentMetrics); c != nil {
+		r.log(s, "effectiveness.metrics.assessed", metricWords(c)...)
 	}
 	if after.Reason != "" && before.Reason == "" {
 		r.log(s, "effectiveness.assessment.completed", s.endWords()...)
@@ -62,6 +73,34 @@ func healthWords(c *v1alpha1.AssessedComponent) []any {
 		"score", scoreOf(c.Score), "total_replicas", h.Desired, "pod_running", h.Pods, "readiness_pass", h.Ready, "crash_loops", h.CrashLooping,
 		"oom_killed", h.OutOfMemory, "restart_delta", h.Restarted, "message", c.Message,
 	}
+}
+
+// newlyAssessed returns a component that was assessed with another result than before; nil otherwise.
+func newlyAssessed(before, after *v1alpha1.EffectivenessAssessmentStatus, name v1alpha1.EffectComponent) *v1alpha1.AssessedComponent {
+	c := componentIn(after, name)
+	if c == nil || c.State != v1alpha1.ComponentAssessed || equality.Semantic.DeepEqual(c, componentIn(before, name)) {
+		return nil
+	}
+	return c
+}
+
+func alertWords(c *v1alpha1.AssessedComponent) []any {
+	words := []any{"score", scoreOf(c.Score), "alert_resolved", c.Effect == v1alpha1.EffectFor, "message", c.Message}
+	if m := c.Alerts; m != nil {
+		words = append(words, "active_count", m.Firing, "before_count", m.Before, "resolved_count", m.Resolved, "new_count", m.New)
+	}
+	return words
+}
+
+// metricWords have no values of metrics: the assessment has.
+func metricWords(c *v1alpha1.AssessedComponent) []any {
+	assessed := 0
+	for i := range c.Metrics {
+		if c.Metrics[i].Score != nil {
+			assessed++
+		}
+	}
+	return []any{"score", scoreOf(c.Score), "metrics", len(c.Metrics), "metrics_assessed", assessed, "message", c.Message}
 }
 
 func (s *subject) endWords() []any {

@@ -5,6 +5,8 @@ package gather
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -28,6 +30,36 @@ func (r *reader) remediation(ctx context.Context) {
 	out.Policies = r.remediationPolicies(ctx)
 	out.Environments = r.environments(ctx)
 	out.Plans = r.plans(ctx)
+	out.Unanswered = r.unanswered(ctx)
+}
+
+// unanswered finds, of each component, the newest assessment that asked for it, and keeps those without an answer.
+func (r *reader) unanswered(ctx context.Context) doctor.Read[[]doctor.Unanswered] {
+	type look struct {
+		doctor.Unanswered
+		answered bool
+	}
+	newest := map[v1alpha1.EffectComponent]look{}
+	list := &v1alpha1.EffectivenessAssessmentList{}
+	err := r.pages(ctx, list, func() {
+		for i := range list.Items {
+			a := &list.Items[i]
+			for _, c := range a.Status.Components {
+				asked := a.Status.AskedTime
+				if asked == nil || c.State == v1alpha1.ComponentNotConfigured || !asked.After(newest[c.Name].Time) {
+					continue
+				}
+				newest[c.Name] = look{doctor.Unanswered{Component: c.Name, Namespace: a.Namespace, Assessment: a.Name, Message: c.Message, Time: asked.Time}, c.State == v1alpha1.ComponentAssessed}
+			}
+		}
+	})
+	var out []doctor.Unanswered
+	for _, name := range slices.Sorted(maps.Keys(newest)) {
+		if !newest[name].answered {
+			out = append(out, newest[name].Unanswered)
+		}
+	}
+	return result(out, "list effectivenessassessments.plumbline.dev", err)
 }
 
 // executor reads what only an installation has.

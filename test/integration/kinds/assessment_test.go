@@ -5,6 +5,7 @@
 package kinds
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -60,6 +61,7 @@ func TestEffectivenessAssessment_Fields(t *testing.T) {
 		"a window longer than the validity is accepted":    {spec: windows("stabilization: 1h, validity: 30s")},
 		"an assessment without a stabilization is refused": {windows("validity: 30m"), []string{"spec.windows.stabilization"}, "Required value"},
 	}
+	maps.Copy(cases, questionCases("spec", func(fields string) string { return fields }))
 	runSpecCases(t, "EffectivenessAssessment", smallestAssessment, cases)
 	create(t, object(t, "EffectivenessAssessment", "asked", smallestAssessment))
 	runPatchCases(t, "EffectivenessAssessment", "asked", dryPatch, map[string]patchCase{

@@ -38,6 +38,7 @@ func TestRemediationPolicy_Fields(t *testing.T) {
 	for _, more := range []map[string]specCase{
 		resourceCases(16), selectorCases("selector", "leave it out to select every guarded object of the environment"),
 		modeCases(), actionCases(), safetyCases(), scheduleCases(), healthCases(), channelCases(), exceptionCases(), escalationCases(), effectivenessCases(),
+		questionCases("spec.effectiveness", func(fields string) string { return "effectiveness: {" + fields + "}" }),
 	} {
 		maps.Copy(cases, more)
 	}

@@ -18,13 +18,11 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 )
 
 // hybridWorld has two workloads beside the groups, and proxies that tell counts of both.
 type hybridWorld struct {
 	*groupsWorld
-	cells uint64
 }
 
 // newHybrid has a release that divides the requests of a Service, and four workers.
@@ -53,30 +51,6 @@ func newHybrid(t *testing.T) *hybridWorld {
 func (w *hybridWorld) Count(context.Context, traffic.Split) (map[string]traffic.Endpoints, bool, error) {
 	one := traffic.Endpoints{Ready: 1, Targets: 1, Revisions: []string{"1"}}
 	return map[string]traffic.Endpoints{"stable": one, "canary": one}, true, nil
-}
-
-// tell counts of the last second, of which so many requests to the canary have failed.
-func (w *hybridWorld) tell(failed uint64) {
-	now := time.Now()
-	cell := func(variation string, over, failed uint64) traffic.Cell {
-		w.cells++
-		return traffic.Cell{
-			Part: "a", Position: traffic.Position{Epoch: 1, Cell: w.cells}, Variation: variation, Port: 80, Sequence: w.router.Current().Sequence,
-			Start: now.Add(-time.Second), From: now.Add(-time.Second), To: now, Over: over, Failed: failed, Latency: make([]uint64, signals.Buckets),
-			Spread:   traffic.Spread{Proxies: 1, N: over, X: failed, NN: float64(over * over), XN: float64(over * failed), XX: float64(failed * failed)},
-			Coverage: traffic.Coverage{Expected: 1, Telling: 1},
-		}
-	}
-	w.router.Count(cell("stable", 3000, 3), cell("canary", 1000, failed))
-}
-
-// told is until with proxies that tell counts at each look.
-func (w *hybridWorld) told(what string, failed uint64, is func(*v1alpha1.ABRelease) bool) *v1alpha1.ABRelease {
-	w.t.Helper()
-	return w.until(what, func(r *v1alpha1.ABRelease) bool {
-		w.tell(failed)
-		return is(r)
-	})
 }
 
 // TestRequestsAndWorkersGoOverTogether has the leader decide and the executor scale, each with the rights that the

@@ -222,6 +222,15 @@ type AssessedComponent struct {
 	// health is the measurement of the component Health.
 	// +optional
 	Health *MeasuredHealth `json:"health,omitempty"`
+	// alerts is the measurement of the component Alerts.
+	// +optional
+	Alerts *MeasuredAlerts `json:"alerts,omitempty"`
+	// metrics is the measurement of the component Metrics.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Metrics []MeasuredMetric `json:"metrics,omitempty"`
 }
 
 // EffectivenessAssessmentStatus is what is known of the effect of a write.
@@ -255,6 +264,9 @@ type EffectivenessAssessmentStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	CurrentHash string `json:"currentHash,omitempty"`
+	// alertsBefore are the alerts of before the write; absent as long as no answer has told them.
+	// +optional
+	AlertsBefore *AlertsBefore `json:"alertsBefore,omitempty"`
 	// components that were asked for.
 	// +optional
 	// +listType=map

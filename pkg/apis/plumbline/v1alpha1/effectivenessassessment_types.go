@@ -188,6 +188,12 @@ type EffectivenessAssessmentSpec struct {
 	// windows say how long the write is measured.
 	// +required
 	Windows AssessmentWindows `json:"windows,omitzero"`
+	// alerts say which alerts are about the signal; as in the policy.
+	// +optional
+	Alerts *EffectAlerts `json:"alerts,omitempty"`
+	// metrics of the signal; as in the policy.
+	// +optional
+	Metrics *EffectMetrics `json:"metrics,omitempty"`
 }
 
 // EffectivenessAssessment says whether a write of Plumbline helped, and whether the write is still

@@ -42,4 +42,13 @@ type RemediationEffectiveness struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",message="a duration such as 3m, from 0s to 1h"
 	PropagationDelay *metav1.Duration `json:"propagationDelay,omitempty"`
+	// alerts say which alerts are about a target. Left out, an alert of the namespace is about the
+	// target if its label deployment (the kind in lower case) or workload has the target's name, or
+	// if its label pod has the name of one of the target's pods.
+	// +optional
+	Alerts *EffectAlerts `json:"alerts,omitempty"`
+	// metrics of a target that are compared before the drift, during it, and after the write. Left
+	// out, no metrics are assessed.
+	// +optional
+	Metrics *EffectMetrics `json:"metrics,omitempty"`
 }
