@@ -63,6 +63,7 @@ var exceptions = []exception{
 	{"nophase", "EffectivenessAssessmentStatus.Phase", "as RemediationPlanStatus.Phase: an assessment has an end"},
 	{"nophase", "ReleaseWorkStatus.Phase", "as RemediationPlanStatus.Phase: a work has an end"},
 	{"nophase", "RolloutWork.Phase", "it repeats ReleaseWorkStatus.Phase"},
+	{"nophase", "StepStandby.Phase", "as RemediationPlanStatus.Phase: a standby has an end"},
 	{"requiredfields", "has a valid zero value ({})", "times: the linter does not know that their schema is a date-time string, which {} is not"},
 	{"optionalfields", "It must have the omitzero tag", "pointers: nil is absent"},
 	{"optionalfields", "The field does not need to be a pointer", "pointers: the rules ask whether there is an authorized state, a request, a severity; nil is the plain way to say no"},

@@ -283,7 +283,7 @@ func TestACancellationReturnsTheRequests(t *testing.T) {
 	plan := w.plan(policy, "web", planned)
 	first := startExecutor(t, records, withMesh) // no proxy acknowledges, so it waits
 	made := w.untilStandby(plan, v1alpha1.StandbyPreparing)
-	w.Eventually("the ABRelease is made", func() error {
+	w.Eventually("the ABRelease and the Deployment are made", func() error {
 		r := &v1alpha1.ABRelease{}
 		if err := admin.Get(t.Context(), client.ObjectKey{Namespace: w.Name, Name: made.Name}, r); err != nil {
 			return fmt.Errorf("reading it: %w", err)
@@ -291,7 +291,7 @@ func TestACancellationReturnsTheRequests(t *testing.T) {
 		if len(r.OwnerReferences) != 1 || r.OwnerReferences[0].UID != plan.UID {
 			return errors.New("it does not belong to the plan")
 		}
-		return nil
+		return admin.Get(t.Context(), client.ObjectKey{Namespace: w.Name, Name: made.Name}, &appsv1.Deployment{})
 	})
 	first.Halt(t)
 	w.Control(plan, v1alpha1.PlanCancel)
