@@ -53,7 +53,7 @@ func (p *process) execute(ctx context.Context, opts *assessor.Options, roles *ro
 		Config: config, Namespace: opts.Namespace, LeaderElect: opts.LeaderElect, User: opts.ExecutorUser, Caps: mine.Caps(),
 		Evidence: evidence.Writer{Store: store, Signer: keys.Signer, Old: keys.Old, Keys: keys.Ring},
 		Builder:  evidence.Builder{Version: version(buildinfo.Read())}, PublicKeys: keys.Public,
-		Notifications: tell, Mirror: mirror, ReleaseWorks: mine.ReleaseWorks, Mesh: mine.Mesh,
+		Notifications: tell, Mirror: mirror, ReleaseWorks: mine.ReleaseWorks, Mesh: mine.Mesh, AssessesEffects: mine.AssessesEffects,
 		Registry: p.registry, Log: p.log, Clock: clock.RealClock{}, Ready: gate.Open,
 	}
 	if err := underFaults(&setup); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/cli/accept"
 	"github.com/plumbline-dev/plumbline/internal/cli/adopt"
+	"github.com/plumbline-dev/plumbline/internal/cli/assess"
 	"github.com/plumbline-dev/plumbline/internal/cli/blame"
 	"github.com/plumbline-dev/plumbline/internal/cli/diff"
 	"github.com/plumbline-dev/plumbline/internal/cli/doctor"
@@ -36,7 +37,7 @@ type app struct{ *invocation.Invocation }
 // verbs make the commands of the tree.
 var verbs = []func(*invocation.Invocation) *cobra.Command{
 	status.Command, diff.Command, blame.Command, history.Command, accept.Command, lift.Command, remediate.Command, status.CheckCommand,
-	plan.Command, policy.Command, halt.Command, halt.UnhaltCommand, evidence.Command,
+	plan.Command, policy.Command, assess.Command, halt.Command, halt.UnhaltCommand, evidence.Command,
 	release.Command, proxies.Command, adopt.Command, doctor.Command,
 	hash.Command, completionCommand, optionsCommand, versionCommand,
 }

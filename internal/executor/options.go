@@ -38,6 +38,8 @@ type Options struct {
 	ReleaseWorks bool
 	// Mesh has the executor put objects into quarantine.
 	Mesh bool
+	// AssessesEffects says that an assessor measures the effect of each step.
+	AssessesEffects bool
 	// MaxConcurrent, MaxPerHour and MaxPerDay bound the whole cluster; -1 is no cap.
 	MaxConcurrent, MaxPerHour, MaxPerDay int
 }
@@ -50,6 +52,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.ServeEvidence, "serve-evidence", false, "role execute: let the signed records be read under /evidence/ of the health address")
 	fs.BoolVar(&o.ReleaseWorks, "release-works", false, "role execute: carry out the ReleaseWorks of rollouts; it needs rights to read ABReleases and Services")
 	fs.BoolVar(&o.Mesh, "mesh", false, "role execute: put objects into quarantine where policies ask for it; it needs rights to list Services, EndpointSlices, pods and ABReleases")
+	fs.BoolVar(&o.AssessesEffects, "await-verdicts", false, "role execute: copy the verdicts of EffectivenessAssessments into plans, and have them turn circuit breakers; an assessor has to make them")
 	fs.IntVar(&o.MaxConcurrent, "max-concurrent", 10, "role execute: remediations at once in the whole cluster; -1: no cap")
 	fs.IntVar(&o.MaxPerHour, "max-per-hour", 100, "role execute: remediations in any hour in the whole cluster; -1: no cap")
 	fs.IntVar(&o.MaxPerDay, "max-per-day", 500, "role execute: remediations in any 24 hours in the whole cluster; -1: no cap")

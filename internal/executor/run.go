@@ -70,6 +70,8 @@ type Setup struct {
 	ReleaseWorks bool
 	// Mesh has objects put into quarantine, where proxies of Plumbline send requests.
 	Mesh bool
+	// AssessesEffects says that an assessor measures the effect of each step.
+	AssessesEffects bool
 	// Mirror is nil without Redis.
 	Mirror *redisguard.Mirror
 	// Notifications say how people are told; policies say who, and of what.
@@ -194,11 +196,14 @@ func register(mgr manager.Manager, executor *exec.Executor, metrics *plan.Metric
 		return fmt.Errorf("registering the executor's figures: %w", err)
 	}
 	executor.Cached = mgr.GetCache()
+	if setup.AssessesEffects {
+		executor.Assessments = mgr.GetCache()
+	}
 	targets, err := watchTargets(mgr, setup)
 	if err != nil {
 		return err
 	}
-	reconciler := &plan.Reconciler{Executor: executor, Targets: targets, Cached: mgr.GetClient(), Time: executor.Time}
+	reconciler := &plan.Reconciler{Executor: executor, Targets: targets, Cached: mgr.GetClient(), Time: executor.Time, AssessesEffects: setup.AssessesEffects}
 	return errors.Join(
 		reconciler.Register(mgr, source.Func(targets.Attach)),
 		mgr.Add(targets),

@@ -20,6 +20,8 @@ func Wants(n *v1alpha1.RemediationNotifications, e *notify.Event) bool {
 		return n.OnFailed == v1alpha1.Enabled
 	case notify.PlanEscalated:
 		return n.OnEscalated == v1alpha1.Enabled
+	case notify.PlanIneffective:
+		return n.OnIneffective != v1alpha1.Disabled // a policy of an earlier release says nothing
 	case notify.RunStarted, notify.StageAdvanced, notify.StageFailed, notify.RunPromoted, notify.RunRolledBack, notify.RunOverdue, notify.RunWaiting:
 		return false // a policy says nothing about releases
 	}

@@ -50,6 +50,7 @@ func (g *gatherer) drift(ctx context.Context, s *subject) (planner.Drift, error)
 	g.active(b, &d)
 	d.MeasuredBy, d.MeasuredUntil = g.measurement(b)
 	g.past(s, &d)
+	d.Chain = g.chain(&d)
 	var err error
 	if d.Claim, err = g.claim(ctx, b); err != nil {
 		return d, err

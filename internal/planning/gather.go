@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/effect"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/window"
@@ -81,6 +82,7 @@ type gatherer struct {
 	world    *World
 	selector labels.Selector
 	history  records
+	writes   map[repaired][]effect.Repair
 	// byName are all plans, by namespace/name.
 	byName map[string]*v1alpha1.RemediationPlan
 	// measured are the objects whose last repair is being measured; nil before they were asked for.
@@ -145,7 +147,7 @@ func (g *gatherer) plans() {
 		}
 	}
 	sortPlans(in.UnderWay)
-	g.history = history(&in.Policy, own)
+	g.history, g.writes = history(&in.Policy, own), writesOf(&in.Policy, g.byName)
 	if newest != nil {
 		g.out.LastPlan = newest.Namespace + "/" + newest.Name
 	}

@@ -7,13 +7,19 @@ import (
 	"time"
 )
 
-// The bounds of chains: design document 004.
+// The numbers of repairs that are a chain: design document 004.
 const (
-	chainWindow    = 4 * time.Hour
-	forwardWindow  = time.Hour
-	mostInWindow   = 5
-	regressions    = 3
-	forwardRepairs = 2
+	// Regressions in a row.
+	Regressions = 3
+	// ForwardRepairs within an hour, of which each begins where the last one ended.
+	ForwardRepairs = 2
+	// MostInWindow within four hours.
+	MostInWindow = 5
+)
+
+const (
+	chainWindow   = 4 * time.Hour
+	forwardWindow = time.Hour
 )
 
 // Repair is one write of an action on one target, as its assessment remembers it.
@@ -25,6 +31,8 @@ type Repair struct {
 	PreHash, PostHash string
 	// Verdict is empty while the repair is being measured.
 	Verdict Verdict
+	// Plan names the plan of the repair, for people.
+	Plan string
 }
 
 // Match says where the live target stands between the two states of a repair.
@@ -80,6 +88,30 @@ type Chain struct {
 	Repairs []Repair
 }
 
+// Assessed says that a repair of the chain has a verdict. A chain of an unknown history counts as
+// assessed: what is not known holds.
+func (c *Chain) Assessed() bool {
+	return c.Rule == ChainUnknown || slices.ContainsFunc(c.Repairs, func(r Repair) bool { return r.Verdict != "" })
+}
+
+// EndTime is when the chain is none by time alone, because its repairs count no more; zero if time
+// alone ends it never.
+func (c *Chain) EndTime() time.Time {
+	switch n := len(c.Repairs); c.Rule {
+	case ChainRegressions:
+		return c.Repairs[n-Regressions].WrittenTime.Add(chainWindow + time.Second)
+	case ChainForward:
+		return c.Repairs[n-ForwardRepairs].WrittenTime.Add(forwardWindow + time.Second)
+	case ChainTooMany:
+		return c.Repairs[n-MostInWindow].WrittenTime.Add(chainWindow + time.Second)
+	case ChainNone, ChainUnknown:
+	}
+	return time.Time{}
+}
+
+// IsRecent says that a repair counts for a chain at a time.
+func IsRecent(r Repair, now time.Time) bool { return !r.WrittenTime.Before(now.Add(-chainWindow)) }
+
 // FindChain looks for a chain in the repairs of one action on one target, whatever drift, plan
 // or policy they are of. Repairs before the time cleared do not count: a person has looked at them.
 // Without history the caller passes known as false.
@@ -88,16 +120,16 @@ func FindChain(history []Repair, known bool, live string, now, cleared time.Time
 		return Chain{Rule: ChainUnknown}
 	}
 	recent := slices.DeleteFunc(slices.Clone(history), func(r Repair) bool {
-		return r.WrittenTime.Before(now.Add(-chainWindow)) || !r.WrittenTime.After(cleared)
+		return !IsRecent(r, now) || !r.WrittenTime.After(cleared)
 	})
 	slices.SortStableFunc(recent, func(a, b Repair) int { return a.WrittenTime.Compare(b.WrittenTime) })
-	if back := trailingRegressions(recent, live); len(back) >= regressions {
+	if back := trailingRegressions(recent, live); len(back) >= Regressions {
 		return Chain{ChainRegressions, back}
 	}
-	if row := forwardChain(recent, live, now); len(row) >= forwardRepairs {
+	if row := forwardChain(recent, live, now); len(row) >= ForwardRepairs {
 		return Chain{ChainForward, row}
 	}
-	if len(recent) >= mostInWindow {
+	if len(recent) >= MostInWindow {
 		return Chain{ChainTooMany, recent}
 	}
 	return Chain{}

@@ -10,7 +10,7 @@ import (
 func TestChainsOfRepairsThatDoNotHelp(t *testing.T) {
 	now := written
 	at := func(ago time.Duration, pre, post string, verdict Verdict) Repair {
-		return Repair{now.Add(-ago), pre, post, verdict}
+		return Repair{WrittenTime: now.Add(-ago), PreHash: pre, PostHash: post, Verdict: verdict}
 	}
 	back := func(ago time.Duration) Repair { return at(ago, "a", "b", Invalidated) }
 	restart := func(ago time.Duration) Repair { return at(ago, "a", "a", Ineffective) }
@@ -45,6 +45,12 @@ func TestChainsOfRepairsThatDoNotHelp(t *testing.T) {
 			got := FindChain(tc.history, !tc.unknown, tc.live, now, tc.cleared)
 			if got.Rule != tc.rule || len(got.Repairs) != tc.repairs {
 				t.Errorf("got %q of %d repairs", got.Rule, len(got.Repairs))
+			}
+			if end := got.EndTime(); !end.IsZero() {
+				at := func(t time.Time) ChainRule { return FindChain(tc.history, !tc.unknown, tc.live, t, tc.cleared).Rule }
+				if at(end.Add(-2*time.Second)) != got.Rule || at(end) == got.Rule {
+					t.Errorf("the chain ends at %s by its own words", end)
+				}
 			}
 			for i := 1; i < len(got.Repairs); i++ {
 				if got.Repairs[i].WrittenTime.Before(got.Repairs[i-1].WrittenTime) {

@@ -23,6 +23,8 @@ const (
 	PlanFailed    EventType = "PlanFailed"
 	// PlanEscalated: Plumbline will not act by itself, a person has to.
 	PlanEscalated EventType = "PlanEscalated"
+	// PlanIneffective: a step of a plan was written, and did not help, or was undone.
+	PlanIneffective EventType = "PlanIneffective"
 )
 
 // ErrUnknownEvent is what a renderer answers to a type that it does not know.
@@ -41,6 +43,8 @@ func (t EventType) wire() string {
 		return "plan.failed"
 	case PlanEscalated:
 		return "plan.escalated"
+	case PlanIneffective:
+		return "plan.ineffective"
 	default:
 		return t.releaseWire()
 	}
@@ -52,7 +56,7 @@ func (t EventType) Known() bool { return t.wire() != "" }
 // Urgent events ask a person to act; they are the last to be dropped.
 func (t EventType) Urgent() bool {
 	switch t {
-	case PlanFailed, PlanEscalated, StageFailed, RunRolledBack, RunOverdue, RunWaiting:
+	case PlanFailed, PlanEscalated, PlanIneffective, StageFailed, RunRolledBack, RunOverdue, RunWaiting:
 		return true
 	case PlanCreated, PlanStarted, PlanCompleted, RunStarted, StageAdvanced, RunPromoted:
 		return false

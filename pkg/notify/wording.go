@@ -34,6 +34,8 @@ func headline(e Event, q quote) string {
 			return fmt.Sprintf("Remediation policy %s tells people of drift: %s", plan, plural.Of(e.Counts.Total, "target"))
 		}
 		return fmt.Sprintf("Remediation plan %s needs a person: %s", plan, plural.Of(e.Counts.Total, "target"))
+	case PlanIneffective:
+		return fmt.Sprintf("Remediation plan %s did not help: %s", plan, plural.Of(len(e.Targets), "target"))
 	default:
 		return ""
 	}

@@ -61,6 +61,7 @@
 //	plans without success are forgotten        I29  backs off from nothing
 //	a planner reads Baselines once             I30  plans what a person has accepted
 //	what changes by time alone is not looked at L6  leaves a drift alone for good
+//	every assessment is taken for effective     I31 closes a breaker after a probe that did not help
 //
 // The API server of these worlds has the chart's policy on creations of the executor
 // (plumbline-executor-creations). For the mutants that drop the uid the policy had to be

@@ -136,7 +136,7 @@ func (a *app) printPlans(plans []v1alpha1.RemediationPlan, namespace string, o *
 		return err
 	}
 	columns := []invocation.Column{
-		{Name: "Name"}, {Name: "Policy"}, {Name: "Phase"}, {Name: "Targets"}, {Name: "Succeeded"}, {Name: "Failed"}, {Name: "Skipped"}, {Name: "Waiting-For"}, {Name: "Age"},
+		{Name: "Name"}, {Name: "Policy"}, {Name: "Phase"}, {Name: "Targets"}, {Name: "Succeeded"}, {Name: "Failed"}, {Name: "Skipped"}, {Name: "Effect"}, {Name: "Waiting-For"}, {Name: "Age"},
 		{Name: "Environment", Wide: true}, {Name: "Trigger", Wide: true}, {Name: "Severity", Wide: true}, {Name: "By", Wide: true}, {Name: "Scheduled-For", Wide: true}, {Name: "Executor", Wide: true},
 	}
 	if o.allNamespaces {
@@ -168,7 +168,7 @@ func (a *app) row(p *v1alpha1.RemediationPlan, wide bool) []any {
 	}
 	return []any{
 		p.Name, plan.Policy.Name, remediation.DescribePhase(p), fmt.Sprint(len(plan.Targets)),
-		fmt.Sprint(counts.Succeeded), fmt.Sprint(counts.Failed), fmt.Sprint(counts.Skipped),
+		fmt.Sprint(counts.Succeeded), fmt.Sprint(counts.Failed), fmt.Sprint(counts.Skipped), string(p.Status.Effect),
 		invocation.Shorten(a.waitsFor(p), width), a.FormatAge(p.CreationTimestamp),
 		plan.EnvironmentName, string(plan.Trigger), string(worstLevel(plan.Targets)), plan.InitiatedBy, scheduled, p.Status.Holder,
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/effect"
 )
 
 func (a *app) showCommand() *cobra.Command {
@@ -154,6 +155,13 @@ func (a *app) describeStep(d *invocation.Description, p *v1alpha1.RemediationPla
 	d.Line(3, "%s → %s, from %s", invocation.FormatHash(target.DriftedHash, wide), invocation.FormatHash(target.DesiredHash, wide), target.Revision)
 	if r := step.Result; r != nil {
 		d.Line(3, "wrote version %s, %s (%s)", r.ResourceVersion, invocation.FormatHash(r.Hash, wide), r.Origin)
+	}
+	if e := step.Effect; e != nil {
+		score := ""
+		if e.Score != nil {
+			score = fmt.Sprintf(", %s of %s", actions.FormatScore(*e.Score), actions.FormatScore(effect.Best))
+		}
+		d.Line(3, "effect %s%s (assess show %s)", e.Verdict, score, e.AssessmentName)
 	}
 	if s := step.Standby; s != nil {
 		d.Line(3, "standby %s, of Service %s: %s, since %s", s.Name, s.ServiceName, s.Phase, a.FormatAge(s.PhaseTime))

@@ -130,7 +130,7 @@ func (r *Reconciler) readTime(s *subject) {
 }
 
 func (s *subject) decide() effect.Decision {
-	return effect.Next(readStored(s.next), effect.Facts{Now: s.now, TimeUnknown: s.timeUnknown, Live: s.sight.Live})
+	return effect.Next(effect.ReadStored(s.next), effect.Facts{Now: s.now, TimeUnknown: s.timeUnknown, Live: s.sight.Live})
 }
 
 // refusal says why the spec cannot be carried out; empty if it can.

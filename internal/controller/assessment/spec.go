@@ -9,14 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-)
-
-// The windows where a policy does not say them.
-const (
-	cooldown         = 5 * time.Minute
-	minStabilization = 30 * time.Second
-	maxStabilization = 5 * time.Minute
-	validity         = 30 * time.Minute
+	"github.com/plumbline-dev/plumbline/pkg/effect"
 )
 
 // hasEnded says that a step is in a final state. An unknown state is none.
@@ -76,11 +69,10 @@ func windowsOf(policy *v1alpha1.RemediationPolicySpec) v1alpha1.AssessmentWindow
 	if policy == nil {
 		policy = &v1alpha1.RemediationPolicySpec{}
 	}
-	set := policy.Effectiveness
-	stabilization := min(max(durationOf(policy.Safety.Cooldown, cooldown), minStabilization), maxStabilization)
+	set, windows := policy.Effectiveness, effect.WindowsOfPolicy(policy)
 	return v1alpha1.AssessmentWindows{
-		Stabilization: &metav1.Duration{Duration: durationOf(set.Stabilization, stabilization)},
-		Validity:      &metav1.Duration{Duration: durationOf(set.Validity, validity)},
+		Stabilization: &metav1.Duration{Duration: windows.Stabilization},
+		Validity:      &metav1.Duration{Duration: windows.Validity},
 		// Left out, they are no time at all.
 		AlertCheckDelay: set.AlertCheckDelay, PropagationDelay: set.PropagationDelay,
 	}

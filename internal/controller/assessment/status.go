@@ -42,7 +42,7 @@ func (s *subject) putPhase(d *effect.Decision) {
 	if status.Schedule != nil || s.next.Spec.WrittenTime == nil {
 		return
 	}
-	a := readStored(s.next)
+	a := effect.ReadStored(s.next)
 	schedule := a.Schedule(a.WrittenTime)
 	status.Schedule = &v1alpha1.AssessmentSchedule{
 		PropagatedTime: metav1.NewTime(schedule.Propagated), StabilizedTime: metav1.NewTime(schedule.Stabilized),
@@ -64,7 +64,7 @@ func (s *subject) putIntegrity(d *effect.Decision) {
 
 // complete puts the end.
 func (s *subject) complete(d *effect.Decision) {
-	status, components := &s.next.Status, componentsOf(&s.next.Status)
+	status, components := &s.next.Status, effect.ReadComponents(&s.next.Status)
 	status.Reason = v1alpha1.AssessmentReason(d.Reason)
 	status.Verdict = v1alpha1.EffectVerdict(effect.VerdictOf(d.Reason, d.Integrity, &components))
 	status.Score, status.Formula = effect.ScoreOf(d.Reason, &components), effect.Formula

@@ -16,51 +16,11 @@ import (
 // maxMessage is the bound of a message, in bytes.
 const maxMessage = 512
 
-// readStored returns a stored assessment as pkg/effect has it.
-func readStored(a *v1alpha1.EffectivenessAssessment) *effect.Assessment {
-	spec, status := &a.Spec, &a.Status
-	return &effect.Assessment{
-		Windows:     effect.WindowsOf(&spec.Windows),
-		Executed:    spec.Execution != v1alpha1.ExecutionNone,
-		WrittenTime: timeOf(spec.WrittenTime),
-		Written:     effect.Body{UID: spec.Target.UID, Hash: spec.PostHash, Generation: spec.PostGeneration},
-		Components:  componentsOf(status),
-		Decaying:    status.AlertDecay == v1alpha1.DecayActive,
-		AskedTime:   timeOf(status.AskedTime),
-	}
-}
-
 func timeOf(t *metav1.Time) (zero time.Time) {
 	if t == nil {
 		return zero
 	}
 	return t.Time
-}
-
-// componentsOf returns the components of a status. A state that this version does not know is asked for again.
-func componentsOf(status *v1alpha1.EffectivenessAssessmentStatus) (all effect.Components) {
-	for i := range status.Components {
-		c := &status.Components[i]
-		switch c.Name {
-		case v1alpha1.ComponentHealth, v1alpha1.ComponentAlerts, v1alpha1.ComponentMetrics:
-			*all.Of(effect.Name(c.Name)) = effect.Component{
-				State: stateOf(c.State), Score: c.Score, Bad: c.Effect == v1alpha1.EffectAgainst, Why: c.Message,
-			}
-		}
-	}
-	return all
-}
-
-func stateOf(state v1alpha1.ComponentState) effect.State {
-	switch state {
-	case v1alpha1.ComponentAssessed:
-		return effect.Assessed
-	case v1alpha1.ComponentNotConfigured:
-		return effect.NotConfigured
-	case v1alpha1.ComponentNotAnswered:
-		return effect.NotAnswered
-	}
-	return effect.NotAssessed
 }
 
 // StoreComponent returns a component as it is stored, without its measurement.

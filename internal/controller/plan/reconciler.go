@@ -54,6 +54,8 @@ type Reconciler struct {
 	// Cached reads plans from the cache, to wake them; nothing is decided by it.
 	Cached client.Reader
 	Time   exec.Time
+	// AssessesEffects says that Cached has EffectivenessAssessments, whose end wakes their plan.
+	AssessesEffects bool
 }
 
 // Reconcile carries one plan on.
@@ -97,7 +99,7 @@ type Source struct {
 // Sources are the kinds that wake plans, beside plans themselves.
 func (r *Reconciler) Sources() []Source {
 	specs := []predicate.Predicate{Specs()}
-	return []Source{
+	sources := []Source{
 		{&v1alpha1.RemediationPolicy{}, r.ofPolicy, specs},
 		// A place that was given back is news to whoever waits for one.
 		{&v1alpha1.RemediationLedger{}, r.all, nil},
@@ -105,6 +107,10 @@ func (r *Reconciler) Sources() []Source {
 		{&v1alpha1.ClusterSpecGuard{}, r.all, specs},
 		{&v1alpha1.Environment{}, r.all, specs},
 	}
+	if r.AssessesEffects {
+		sources = append(sources, Source{&v1alpha1.EffectivenessAssessment{}, r.ofAssessment, []predicate.Predicate{endedAssessments()}})
+	}
+	return sources
 }
 
 // Specs are changes of a spec. Its own status writes are no news to the executor.

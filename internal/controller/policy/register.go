@@ -85,7 +85,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](triedSoon, triedAgain),
 		}).
-		For(&v1alpha1.RemediationPolicy{}, builder.WithPredicates(Specs())).
+		For(&v1alpha1.RemediationPolicy{}, builder.WithPredicates(predicate.Or(Specs(), predicate.AnnotationChangedPredicate{}))).
 		Watches(&v1alpha1.RemediationRequest{}, handler.EnqueueRequestsFromMapFunc(policyOf)).
 		WatchesRawSource(source.Func(r.trigger.attach))
 	sources := Sources()

@@ -172,7 +172,7 @@ func (r *Reconciler) readBreaker(ctx context.Context, s *subject) ([]condition.D
 	case v1alpha1.BreakerOpen:
 		return []condition.Degradation{{Reason: v1alpha1.ReasonBreakerOpen, Message: "too many remediations failed one after the other; one is tried when it has been open long enough"}}, nil
 	case v1alpha1.BreakerHalfOpen:
-		return []condition.Degradation{{Reason: v1alpha1.ReasonBreakerHalfOpen, Message: "one remediation is tried; if it succeeds the breaker closes"}}, nil
+		return []condition.Degradation{{Reason: v1alpha1.ReasonBreakerHalfOpen, Message: "one remediation is tried; if it succeeds, and helps where effects are assessed, the breaker closes"}}, nil
 	case v1alpha1.BreakerClosed:
 	}
 	return nil, nil

@@ -43,17 +43,23 @@ type Observer interface {
 	// Ended is told of every plan that has ended, at least once: again until the status says
 	// that the end is announced.
 	Ended(plan *v1alpha1.RemediationPlan)
+	// Assessed is told of the verdict on each step, at least once: again until the status of the
+	// plan has the verdict.
+	Assessed(plan *v1alpha1.RemediationPlan, step int32, effect *v1alpha1.StepEffect)
 	// LedgerStored is told of every state of a ledger that was stored.
 	LedgerStored(l *v1alpha1.RemediationLedger)
 }
 
-// Executor carries plans out. All fields but Cached, Rollouts, Mesh, Standbys and Mirror are needed.
+// Executor carries plans out. All fields but Cached, Assessments, Rollouts, Mesh, Standbys and Mirror are needed.
 type Executor struct {
 	// Client must read live: no cache.
 	Client client.Client
 	// Cached answers a plan that only waits; nil when there is no cache, and then each look
 	// is live. No step begins and no step writes by what a cache says.
 	Cached client.Reader
+	// Assessments reads EffectivenessAssessments, which a cache may do; nil where no effect is
+	// assessed, and then the end of a step turns its breaker.
+	Assessments client.Reader
 	// Targets sends and reads guarded objects, byte for byte.
 	Targets Targets
 	Kinds   Kinds
@@ -173,7 +179,7 @@ func (r *run) awaited() []Sighting {
 
 func (r *run) state() *protocol.State {
 	return &protocol.State{
-		Plan: r.plan, Holder: r.Holder, Facts: r.facts, Health: r.health(),
+		Plan: r.plan, Holder: r.Holder, Facts: r.facts, Health: r.health(), AssessesEffects: r.Assessments != nil,
 		Now: r.Time.Now(), TimeUnknown: r.Time.Skew() == window.SkewUnknown,
 	}
 }
@@ -293,6 +299,8 @@ func (r *run) carry(ctx context.Context, effect protocol.Effect) error {
 	case protocol.ReleaseTarget:
 		answer := r.unclaim(ctx, x.Step)
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.Let = answer })
+	case protocol.ReadAssessment, protocol.ApplyVerdict, protocol.AnnounceEffect:
+		r.carryVerdict(ctx, effect)
 	case protocol.AskMirror, protocol.Reserve, protocol.Settle, protocol.Release:
 		r.carryLedgers(ctx, effect)
 	case protocol.ReadTarget, protocol.LoadRevision, protocol.Try, protocol.WriteTarget, protocol.FenceTarget, protocol.ReturnFields:

@@ -77,6 +77,7 @@ func (r *run) rules() ledger.Rules {
 	var rules ledger.Rules
 	if r.policy != nil {
 		rules.Policy = PolicyLimits(&r.policy.Spec.Safety)
+		rules.Policy.VerdictTimeout = r.verdictTimeout(&r.policy.Spec)
 	}
 	if r.environment != nil {
 		caps := r.environment.Spec.Caps

@@ -84,6 +84,8 @@ type world struct {
 	ledgers []string
 	// ends are the phases of the ends that the observer was told of.
 	ends []string
+	// verdicts are those that the observer was told of.
+	verdicts []string
 	// granted happens once, when the plan's place in both ledgers is stored.
 	granted func()
 	// ledgerStored happens once, when a ledger is stored next.
@@ -284,6 +286,11 @@ func (w *world) Stored(plan *v1alpha1.RemediationPlan, _ *v1alpha1.RemediationPl
 // Ended implements Observer.
 func (w *world) Ended(plan *v1alpha1.RemediationPlan) {
 	w.ends = append(w.ends, string(plan.Status.Phase))
+}
+
+// Assessed implements Observer.
+func (w *world) Assessed(plan *v1alpha1.RemediationPlan, step int32, effect *v1alpha1.StepEffect) {
+	w.verdicts = append(w.verdicts, fmt.Sprintf("%s %d %s", plan.Name, step, effect.Verdict))
 }
 
 // LedgerStored implements Observer.

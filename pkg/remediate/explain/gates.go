@@ -105,7 +105,7 @@ func needs(r planner.Reason) Needs {
 		return NeedsEvent
 	case planner.ReasonUnmanaged, planner.ReasonSuspended, planner.ReasonTerminating, planner.ReasonForbiddenKind,
 		planner.ReasonUnknown, planner.ReasonNothingAuthorized, planner.ReasonMassDrift, planner.ReasonBelowSeverity,
-		planner.ReasonNotEscalated, planner.ReasonNotifyStage, planner.ReasonTooYoung, planner.ReasonTooOld, planner.ReasonAttempts, planner.ReasonBackoff, planner.ReasonDone,
+		planner.ReasonNotEscalated, planner.ReasonNotifyStage, planner.ReasonTooYoung, planner.ReasonTooOld, planner.ReasonAttempts, planner.ReasonChain, planner.ReasonBackoff, planner.ReasonDone,
 		planner.ReasonCanceled, planner.ReasonNotAllowed, planner.ReasonUnattributed, planner.ReasonGitOps, planner.ReasonActiveWriter,
 		planner.ReasonRecreation, planner.ReasonNotApplicable, planner.ReasonQuarantined, planner.ReasonNeverReady, planner.ReasonNotGuarded,
 		planner.ReasonNotSelected, planner.ReasonNotDrifted, planner.ReasonChanged, planner.ReasonNoRevision:
@@ -125,6 +125,11 @@ func valueOf(in *planner.Input, d *planner.Drift, name planner.CheckName) (value
 		return max(0, in.Now.Sub(d.FirstSeen)).Truncate(time.Second).String(), ages(spec)
 	case planner.CheckAttempts:
 		return fmt.Sprint(d.Attempts), fmt.Sprintf("less than %d", planner.MaxAttempts)
+	case planner.CheckEffect:
+		if n := len(d.Chain.Repairs); n > 0 {
+			return "a chain of " + plural.Of(n, "repair"), ""
+		}
+		return "no chain of repairs", ""
 	case planner.CheckPresence, planner.CheckGuard:
 		return string(d.State), ""
 	case planner.CheckEscalation:

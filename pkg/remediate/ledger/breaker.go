@@ -31,10 +31,10 @@ func Breaker(s *Status, policyUID string) v1alpha1.BreakerState {
 	return v1alpha1.BreakerClosed
 }
 
-// StateOf returns the state of a breaker. A half-open breaker whose probe holds no open
-// entry is open: no step could turn that breaker any more.
+// StateOf returns the state of a breaker. A half-open breaker that waits for no verdict, and
+// whose probe holds no open entry, is open: no step could turn that breaker any more.
 func StateOf(s *Status, b *v1alpha1.LedgerBreaker) v1alpha1.BreakerState {
-	if b.State != v1alpha1.BreakerHalfOpen {
+	if b.State != v1alpha1.BreakerHalfOpen || b.VerdictDeadlineTime != nil {
 		return b.State
 	}
 	if b.Probe != nil {
@@ -56,6 +56,9 @@ func breakerGate(s *Status, r Request, limits Limits, now time.Time) Gate {
 	case v1alpha1.BreakerOpen:
 		return openGate(b, limits, now)
 	case v1alpha1.BreakerHalfOpen:
+		if b.VerdictDeadlineTime != nil {
+			return verdictGate(b, limits, now)
+		}
 		return Gate{Name: GateBreaker, Message: fmt.Sprintf("half open: step %d of plan %s/%s shows whether it closes", b.Probe.Step, b.Probe.Namespace, b.Probe.PlanName)}
 	default:
 		return Gate{Name: GateBreaker, Message: fmt.Sprintf("in a state that this version does not know: %q", state)}
@@ -76,10 +79,29 @@ func openGate(b *v1alpha1.LedgerBreaker, limits Limits, now time.Time) Gate {
 	return Gate{Name: GateBreaker, Open: true, Message: "open, and it is time to try one step"}
 }
 
-// probe makes the step that passed an open breaker the one that decides.
+// verdictGate waits for the verdict on the probe. A verdict that does not come counts as an
+// inconclusive one of that time, so that a breaker turns without an assessor, too.
+func verdictGate(b *v1alpha1.LedgerBreaker, limits Limits, now time.Time) Gate {
+	if until := b.VerdictDeadlineTime.Add(limits.OpenDuration); until.After(now) {
+		return Gate{
+			Name: GateBreaker, Until: until,
+			Message: fmt.Sprintf("half open: the verdict on %sshows whether it closes; without a verdict one step is tried from %s on", probed(b), until.UTC().Format(time.RFC3339)),
+		}
+	}
+	return Gate{Name: GateBreaker, Open: true, Message: fmt.Sprintf("half open, and no verdict on %scame in time: it is time to try one step", probed(b))}
+}
+
+func probed(b *v1alpha1.LedgerBreaker) string {
+	if b.Probe == nil {
+		return "its probe "
+	}
+	return fmt.Sprintf("step %d of plan %s/%s ", b.Probe.Step, b.Probe.Namespace, b.Probe.PlanName)
+}
+
+// probe makes the step that passed a breaker which is not closed the one that decides.
 func probe(s *Status, r Request) {
-	if b := breakerOf(s, r.PolicyUID); b != nil && StateOf(s, b) == v1alpha1.BreakerOpen {
-		b.State, b.Probe = v1alpha1.BreakerHalfOpen, r.Step.DeepCopy()
+	if b := breakerOf(s, r.PolicyUID); b != nil && b.State != v1alpha1.BreakerClosed {
+		b.State, b.Probe, b.VerdictDeadlineTime = v1alpha1.BreakerHalfOpen, r.Step.DeepCopy(), nil
 	}
 }
 
@@ -87,14 +109,25 @@ func isProbe(b *v1alpha1.LedgerBreaker, e *v1alpha1.LedgerEntry) bool {
 	return b.State == v1alpha1.BreakerHalfOpen && b.Probe != nil && same(*b.Probe, e.StepReference)
 }
 
-// succeeded closes a breaker when its probe did well. A step that was granted
-// before it opened says nothing about now.
-func succeeded(s *Status, e *v1alpha1.LedgerEntry) {
+// succeeded closes a breaker when its probe did well, unless the verdict on the effect of the
+// step decides. A step that was granted before it opened says nothing about now.
+func succeeded(s *Status, e *v1alpha1.LedgerEntry, at metav1.Time) {
 	b := breakerOf(s, e.PolicyUID)
 	if b == nil || b.State != v1alpha1.BreakerClosed && !isProbe(b, e) {
 		return
 	}
-	b.State, b.Failures, b.LastOpenTime, b.Probe = v1alpha1.BreakerClosed, 0, nil, nil
+	if e.VerdictTimeoutSeconds == 0 {
+		closeBreaker(b)
+		return
+	}
+	if b.State == v1alpha1.BreakerHalfOpen {
+		deadline := stored(at.Add(time.Duration(e.VerdictTimeoutSeconds) * time.Second))
+		b.VerdictDeadlineTime = &deadline
+	}
+}
+
+func closeBreaker(b *v1alpha1.LedgerBreaker) {
+	b.State, b.Failures, b.LastOpenTime, b.Probe, b.VerdictDeadlineTime = v1alpha1.BreakerClosed, 0, nil, nil, nil
 }
 
 // failed counts a failure. The failure opens a closed breaker at the threshold under
@@ -113,7 +146,11 @@ func failed(s *Status, e *v1alpha1.LedgerEntry, at metav1.Time) {
 	if !isProbe(b, e) && !opens(s, b, e.FailureThreshold) {
 		return
 	}
-	b.State, b.LastOpenTime, b.Probe = v1alpha1.BreakerOpen, &at, nil
+	openBreaker(b, at)
+}
+
+func openBreaker(b *v1alpha1.LedgerBreaker, at metav1.Time) {
+	b.State, b.LastOpenTime, b.Probe, b.VerdictDeadlineTime = v1alpha1.BreakerOpen, &at, nil, nil
 	b.Generation++
 }
 

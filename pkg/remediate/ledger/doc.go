@@ -26,4 +26,8 @@
 // step through when it has been open long enough, and closes when that one
 // succeeds. It is a part of the ledger, so a restart neither closes it nor lets
 // two through.
+//
+// Where effects are assessed, a success is the Effective verdict on a step, and no longer its end
+// ([ApplyVerdict]). The verdict comes minutes or hours later, and may never come: the breaker waits
+// until a deadline that it stores, and then lets the next step through.
 package ledger

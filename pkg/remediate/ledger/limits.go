@@ -24,6 +24,9 @@ type Limits struct {
 	FailureThreshold int32
 	// OpenDuration is how long it stays open before one step is tried.
 	OpenDuration time.Duration
+	// VerdictTimeout is how long after the end of a step a breaker waits for the verdict on the
+	// effect of that step; 0 where no effect is assessed, and then the end of the step decides.
+	VerdictTimeout time.Duration
 }
 
 // Request asks to let a step write.
@@ -49,8 +52,10 @@ type Rules struct {
 const (
 	hour = time.Hour
 	day  = 24 * time.Hour
-	// maxEntries, maxBreakers and maxFailures are the schema's bounds.
+	// maxEntries, maxBreakers, maxFailures and maxVerdictTimeout, in seconds, are the schema's bounds.
 	maxEntries  = 1024
 	maxBreakers = 256
 	maxFailures = 1_000_000
+
+	maxVerdictTimeout = 1_000_000
 )

@@ -62,7 +62,8 @@ func Reserve(s *Status, r Request, rules Rules, now time.Time) (*Status, Verdict
 	forgetIdle(next)
 	next.Entries = append(next.Entries, v1alpha1.LedgerEntry{
 		StepReference: r.Step, PolicyUID: r.PolicyUID, TargetUID: r.TargetUID, Epoch: r.Epoch,
-		FailureThreshold: rules.Policy.FailureThreshold, ReservationTime: metav1.NewTime(now.Truncate(time.Second)),
+		FailureThreshold: rules.Policy.FailureThreshold, VerdictTimeoutSeconds: secondsOf(rules.Policy.VerdictTimeout),
+		ReservationTime: metav1.NewTime(now.Truncate(time.Second)),
 	})
 	probe(next, r)
 	return next, Verdict{Granted: true}
@@ -92,7 +93,7 @@ func Settle(s *Status, step Step, outcome v1alpha1.LedgerOutcome, now time.Time)
 	e.CompletionTime, e.Outcome = &at, outcome
 	switch outcome {
 	case v1alpha1.LedgerSucceeded:
-		succeeded(next, e)
+		succeeded(next, e, at)
 	case v1alpha1.LedgerStopped:
 		unprobe(next, e)
 	case v1alpha1.LedgerFailed:

@@ -36,9 +36,10 @@ func TestBoundsAreThoseOfTheSchema(t *testing.T) {
 		field string
 		bound float64
 	}{
-		"entries":  {"entries.maxItems", maxEntries},
-		"breakers": {"breakers.maxItems", maxBreakers},
-		"failures": {"breakers.items.properties.failures.maximum", maxFailures},
+		"entries":              {"entries.maxItems", maxEntries},
+		"breakers":             {"breakers.maxItems", maxBreakers},
+		"seconds of a verdict": {"entries.items.properties.verdictTimeoutSeconds.maximum", maxVerdictTimeout},
+		"failures":             {"breakers.items.properties.failures.maximum", maxFailures},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

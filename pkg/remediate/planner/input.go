@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/effect"
 )
 
 // Policy is a policy as it is in force.
@@ -104,6 +105,9 @@ type Drift struct {
 	// RetryAt is before when no further plan for the object is made, after plans that
 	// ended without success; zero when there were none.
 	RetryAt time.Time
+	// Chain of repairs that did not help, of this action on this object, whatever their drift, plan
+	// or policy.
+	Chain effect.Chain
 	// CanceledBy is who canceled a plan of this policy for this very drift; empty
 	// when nobody did.
 	CanceledBy string

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/effect"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
@@ -122,10 +123,16 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"what a person would not have put back":         {drift: func(d *Drift) { d.CanceledBy = "bob" }, want: ReasonCanceled},
 		"what three plans did not put back":             {drift: func(d *Drift) { d.Attempts = 3 }, want: ReasonAttempts},
 		"what two did not is tried again":               {drift: func(d *Drift) { d.Attempts = 2 }},
-		"what nobody knows the writer of":               {drift: func(d *Drift) { d.Attributed = false }, want: ReasonUnattributed},
-		"unless the policy says so":                     {drift: func(d *Drift) { d.Attributed = false }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.Exceptions.Unattributed = v1alpha1.Allowed }},
-		"what a GitOps tool owns":                       {drift: func(d *Drift) { d.GitOps = "Argo CD" }, want: ReasonGitOps},
-		"unless the policy says so about GitOps":        {drift: func(d *Drift) { d.GitOps = "Flux" }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.Exceptions.GitOps = v1alpha1.Allowed }},
+		"what three repairs did not keep in effect": {
+			drift: func(d *Drift) {
+				d.Chain = effect.Chain{Rule: effect.ChainRegressions, Repairs: []effect.Repair{{WrittenTime: epoch.Add(-time.Hour)}, {WrittenTime: epoch.Add(-time.Hour)}, {WrittenTime: epoch}}}
+			}, want: ReasonChain, until: epoch.Add(3*time.Hour + time.Second),
+		},
+		"what earlier repairs came to is not known": {drift: func(d *Drift) { d.Chain.Rule = effect.ChainUnknown }, want: ReasonChain},
+		"what nobody knows the writer of":           {drift: func(d *Drift) { d.Attributed = false }, want: ReasonUnattributed},
+		"unless the policy says so":                 {drift: func(d *Drift) { d.Attributed = false }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.Exceptions.Unattributed = v1alpha1.Allowed }},
+		"what a GitOps tool owns":                   {drift: func(d *Drift) { d.GitOps = "Argo CD" }, want: ReasonGitOps},
+		"unless the policy says so about GitOps":    {drift: func(d *Drift) { d.GitOps = "Flux" }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.Exceptions.GitOps = v1alpha1.Allowed }},
 		"what a trusted writer is busy with": {
 			drift: func(d *Drift) { d.ActiveWriter, d.ActiveUntil = "ci", epoch.Add(time.Minute) }, want: ReasonActiveWriter, until: epoch.Add(time.Minute),
 		},

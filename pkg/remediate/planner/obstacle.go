@@ -41,6 +41,7 @@ const (
 	CheckSeverity      CheckName = "Severity"
 	CheckAge           CheckName = "Age"
 	CheckAttempts      CheckName = "Attempts"
+	CheckEffect        CheckName = "Effect"
 	CheckExceptions    CheckName = "Exceptions"
 	CheckPresence      CheckName = "Presence"
 	CheckEscalation    CheckName = "Escalation"
@@ -60,7 +61,7 @@ var checks = []struct {
 	ask  func(*Input, *Drift) Obstacle
 }{
 	{CheckGuard, state}, {CheckBrakes, brakes}, {CheckUnderWay, underWay}, {CheckSeverity, severity}, {CheckAge, age},
-	{CheckAttempts, attempts}, {CheckExceptions, exceptions}, {CheckPresence, presence}, {CheckEscalation, notifiedFirst},
+	{CheckAttempts, attempts}, {CheckEffect, ineffective}, {CheckExceptions, exceptions}, {CheckPresence, presence}, {CheckEscalation, notifiedFirst},
 	{CheckApplicability, applicable}, {CheckPermission, permission},
 }
 

@@ -103,7 +103,7 @@ func targetOf(in *Input, d *Drift) v1alpha1.PlanTarget {
 	t := v1alpha1.PlanTarget{
 		BaselineTarget: d.Target, BaselineName: d.Baseline, UID: d.UID,
 		DriftedHash: d.DriftedHash, DesiredHash: to.DesiredHash, Revision: to.Revision, RevisionHash: to.RevisionHash,
-		Action: actionOn(in, d), Severity: *d.Severity.DeepCopy(), DriftType: v1alpha1.DriftOther,
+		Action: ActionOn(&in.Policy.Spec, d), Severity: *d.Severity.DeepCopy(), DriftType: v1alpha1.DriftOther,
 		FirstSeenTime: metav1.NewTime(d.FirstSeen),
 	}
 	if d.State == v1alpha1.StateMissing {
@@ -125,17 +125,17 @@ func targetOf(in *Input, d *Drift) v1alpha1.PlanTarget {
 	return t
 }
 
-// actionOn is the policy's action; what is gone can only be made again.
-func actionOn(in *Input, d *Drift) v1alpha1.RemediationAction {
-	if d.State == v1alpha1.StateMissing && in.Policy.Spec.Action != v1alpha1.ActionRollback {
+// ActionOn is the policy's action; what is gone can only be made again.
+func ActionOn(policy *v1alpha1.RemediationPolicySpec, d *Drift) v1alpha1.RemediationAction {
+	if d.State == v1alpha1.StateMissing && policy.Action != v1alpha1.ActionRollback {
 		return v1alpha1.ActionReconcile
 	}
-	return in.Policy.Spec.Action
+	return policy.Action
 }
 
 // repair is the state a drift is put back to. A restart and a quarantine leave it as it is.
 func repair(in *Input, d *Drift) Repair {
-	switch actionOn(in, d) {
+	switch ActionOn(&in.Policy.Spec, d) {
 	case v1alpha1.ActionRollback:
 		return *cmp.Or(d.To, d.Ready)
 	case v1alpha1.ActionScale:

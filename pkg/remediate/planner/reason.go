@@ -53,6 +53,8 @@ const (
 	ReasonTooOld Reason = "AboveMaximumAge"
 	// ReasonAttempts: it was tried often enough; a person has to decide.
 	ReasonAttempts Reason = "TooManyAttempts"
+	// ReasonChain: repairs of it did not help; a person has to look.
+	ReasonChain Reason = "IneffectiveChain"
 	// ReasonBackoff: the last plan for it ended without success a moment ago.
 	ReasonBackoff Reason = "BackingOff"
 	// ReasonPlanRate: the policy has made as many plans as a minute may have.
@@ -85,5 +87,5 @@ const (
 
 // Escalates says of a reason that a person has to be told.
 func (r Reason) Escalates() bool {
-	return r == ReasonTooOld || r == ReasonAttempts || r == ReasonNotAllowed || r == ReasonNotifyStage
+	return r == ReasonTooOld || r == ReasonAttempts || r == ReasonChain || r == ReasonNotAllowed || r == ReasonNotifyStage
 }

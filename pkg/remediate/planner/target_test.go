@@ -177,13 +177,13 @@ func TestChecksAskEveryQuestionAlsoAfterTheFirstObstacle(t *testing.T) {
 		got[c.Name] = c.Reason
 		names = append(names, c.Name)
 	}
-	order := []CheckName{CheckGuard, CheckBrakes, CheckUnderWay, CheckSeverity, CheckAge, CheckAttempts, CheckExceptions, CheckPresence, CheckApplicability}
+	order := []CheckName{CheckGuard, CheckBrakes, CheckUnderWay, CheckSeverity, CheckAge, CheckAttempts, CheckEffect, CheckExceptions, CheckPresence, CheckApplicability}
 	if diff := cmp.Diff(order, names); diff != "" {
 		t.Errorf("order (-want +got):\n%s", diff)
 	}
 	want := map[CheckName]Reason{
 		CheckGuard: ReasonUnmanaged, CheckBrakes: ReasonMassDrift, CheckUnderWay: "", CheckSeverity: "", CheckAge: "",
-		CheckAttempts: ReasonAttempts, CheckExceptions: "", CheckPresence: "", CheckApplicability: "",
+		CheckAttempts: ReasonAttempts, CheckEffect: "", CheckExceptions: "", CheckPresence: "", CheckApplicability: "",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("obstacles (-want +got):\n%s", diff)
@@ -191,7 +191,7 @@ func TestChecksAskEveryQuestionAlsoAfterTheFirstObstacle(t *testing.T) {
 }
 
 func TestWhichObstaclesAPersonIsToldOf(t *testing.T) {
-	escalates := map[Reason]bool{ReasonTooOld: true, ReasonAttempts: true, ReasonTooYoung: false, ReasonCanceled: false, ReasonMassDrift: false, "": false}
+	escalates := map[Reason]bool{ReasonTooOld: true, ReasonAttempts: true, ReasonChain: true, ReasonTooYoung: false, ReasonCanceled: false, ReasonMassDrift: false, "": false}
 	for reason, want := range escalates {
 		if got := reason.Escalates(); got != want {
 			t.Errorf("%q escalates: %t, want %t", reason, got, want)

@@ -22,17 +22,25 @@ func (s *State) ends(n *v1alpha1.RemediationPlanStatus, as v1alpha1.PlanPhase) {
 func (s *State) announce() Effect {
 	c := meta.FindStatusCondition(s.Plan.Status.Conditions, v1alpha1.ConditionAnnounced)
 	if c == nil || c.Status == metav1.ConditionTrue {
-		return Done{}
+		if e := s.copyEffects(); e != nil {
+			return e
+		}
+		return Done{} // the end of an assessment wakes the plan
 	}
 	if !s.Facts.Announced {
 		return Announce{}
 	}
 	return s.write(func(n *v1alpha1.RemediationPlanStatus) {
-		if n.Holder != s.Holder {
-			n.Epoch, n.Holder = n.Epoch+1, s.Holder
-		}
+		s.hold(n)
 		s.announced(n, metav1.ConditionTrue, "Announced", "the end of the plan is announced")
 	})
+}
+
+// hold makes a plan that has ended ours, so that each of its statuses names its executor.
+func (s *State) hold(n *v1alpha1.RemediationPlanStatus) {
+	if n.Holder != s.Holder {
+		n.Epoch, n.Holder = n.Epoch+1, s.Holder
+	}
 }
 
 func (s *State) announced(n *v1alpha1.RemediationPlanStatus, is metav1.ConditionStatus, reason, message string) {

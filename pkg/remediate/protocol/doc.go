@@ -29,4 +29,11 @@
 //     that is still under way is refused.
 //
 // What is unknown changes nothing: the step waits and asks again.
+//
+// # After the end of a step
+//
+// The phase of a plan says that its steps were written, and never whether they helped. The assessor
+// says that later, for each step by itself. When the plan waits, or has ended, the executor tells the verdict to the ledger and to
+// people, and notes it in the plan last. So an executor that dies in between does all of it again,
+// and the ledger counts a verdict once.
 package protocol

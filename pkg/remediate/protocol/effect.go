@@ -65,6 +65,18 @@ type (
 	ReleaseTarget struct{ Step int32 }
 	// Announce tells people, logs and metrics that the plan has ended, and how.
 	Announce struct{}
+	// ReadAssessment reads what the assessor says about the effect of a step of an ended plan.
+	ReadAssessment struct{ Step int32 }
+	// ApplyVerdict tells the ledger of the Environment the verdict on a step, for its breaker.
+	ApplyVerdict struct {
+		Step    int32
+		Verdict v1alpha1.EffectVerdict
+	}
+	// AnnounceEffect tells people, logs and metrics the verdict on a step.
+	AnnounceEffect struct {
+		Step   int32
+		Effect v1alpha1.StepEffect
+	}
 	// Wait does nothing until a time, or until something changes.
 	Wait struct {
 		Until time.Time
@@ -81,24 +93,27 @@ type Forget struct {
 	Steps  []int32
 }
 
-func (WriteStatus) effect()   {}
-func (Look) effect()          {}
-func (AskStore) effect()      {}
-func (Authorize) effect()     {}
-func (ClaimTarget) effect()   {}
-func (AskMirror) effect()     {}
-func (Reserve) effect()       {}
-func (ReadTarget) effect()    {}
-func (LoadRevision) effect()  {}
-func (Try) effect()           {}
-func (WriteTarget) effect()   {}
-func (FenceTarget) effect()   {}
-func (ReturnFields) effect()  {}
-func (CarryStandby) effect()  {}
-func (Settle) effect()        {}
-func (Release) effect()       {}
-func (Record) effect()        {}
-func (ReleaseTarget) effect() {}
-func (Announce) effect()      {}
-func (Wait) effect()          {}
-func (Done) effect()          {}
+func (WriteStatus) effect()    {}
+func (Look) effect()           {}
+func (AskStore) effect()       {}
+func (Authorize) effect()      {}
+func (ClaimTarget) effect()    {}
+func (AskMirror) effect()      {}
+func (Reserve) effect()        {}
+func (ReadTarget) effect()     {}
+func (LoadRevision) effect()   {}
+func (Try) effect()            {}
+func (WriteTarget) effect()    {}
+func (FenceTarget) effect()    {}
+func (ReturnFields) effect()   {}
+func (CarryStandby) effect()   {}
+func (Settle) effect()         {}
+func (Release) effect()        {}
+func (Record) effect()         {}
+func (ReleaseTarget) effect()  {}
+func (Announce) effect()       {}
+func (ReadAssessment) effect() {}
+func (ApplyVerdict) effect()   {}
+func (AnnounceEffect) effect() {}
+func (Wait) effect()           {}
+func (Done) effect()           {}

@@ -185,6 +185,20 @@ type StepFacts struct {
 	Recorded Answer
 	Evidence *v1alpha1.StepEvidence
 	Let      Answer
+	// Assessment of the step, once it was asked for.
+	Assessment *Assessment
+	// Judged: Yes when the ledger knows the verdict, or Unknown to ask again. Told says that people
+	// know it.
+	Judged Answer
+	Told   bool
+}
+
+// Assessment is what the assessor says about the effect of a step.
+type Assessment struct {
+	// Read: Yes or Unknown.
+	Read Answer
+	// Effect is nil while it is measured.
+	Effect *v1alpha1.StepEffect
 }
 
 // Facts are what was learned since the plan was read; nothing of it is stored,
@@ -256,7 +270,9 @@ type State struct {
 	// Health has the settings of the plan's policy for health; nil when the policy could not be
 	// read, and then no step that has written ends.
 	Health *Health
-	Facts  Facts
+	// AssessesEffects says that an assessor measures the effect of each step.
+	AssessesEffects bool
+	Facts           Facts
 	// Now is the API server's time.
 	Now time.Time
 	// TimeUnknown says that Now is the time of the process instead, because no answer of

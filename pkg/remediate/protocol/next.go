@@ -21,11 +21,20 @@ const (
 	maxAttempts = 8
 )
 
-// Next says what is to be done. Before the plan waits, all is stored that is known.
+// Next says what is to be done. Before the plan waits, all is stored that is known, and the
+// verdicts on its steps are copied: the plan may wait for a breaker that one of them turns.
 func Next(s *State) Effect {
 	e := s.next()
-	if _, waits := e.(Wait); waits && s.noteEnds(s.Plan.Status.DeepCopy()) {
+	if _, waits := e.(Wait); !waits {
+		return e
+	}
+	if s.noteEnds(s.Plan.Status.DeepCopy()) {
 		return s.write(func(*v1alpha1.RemediationPlanStatus) {})
+	}
+	if copies := s.copyEffects(); copies != nil {
+		if _, waits := copies.(Wait); !waits {
+			return copies
+		}
 	}
 	return e
 }

@@ -125,6 +125,9 @@ func breaker(s *ledger.Status, b *v1alpha1.LedgerBreaker) string {
 	case v1alpha1.BreakerClosed:
 		return breakerClosed
 	case v1alpha1.BreakerHalfOpen:
+		if b.VerdictDeadlineTime != nil { // without a verdict it is open from then on
+			return strconv.FormatInt(seconds(*b.VerdictDeadlineTime), 10)
+		}
 		return breakerProbing
 	case v1alpha1.BreakerOpen:
 		if b.LastOpenTime != nil {

@@ -53,6 +53,7 @@ func TestFieldsOfACopy(t *testing.T) {
 			{PolicyUID: "p", State: v1alpha1.BreakerOpen, LastOpenTime: at(0)},
 			{PolicyUID: "q", State: v1alpha1.BreakerHalfOpen, Probe: &probe},
 			{PolicyUID: "u", State: v1alpha1.BreakerHalfOpen, LastOpenTime: at(0), Probe: &gone},
+			{PolicyUID: "v", State: v1alpha1.BreakerHalfOpen, LastOpenTime: at(0), Probe: &gone, VerdictDeadlineTime: at(time.Hour)},
 			{PolicyUID: "r", State: v1alpha1.BreakerClosed},
 			{PolicyUID: "s", State: v1alpha1.BreakerOpen},
 			{PolicyUID: "t", State: "Ajar"},
@@ -60,12 +61,12 @@ func TestFieldsOfACopy(t *testing.T) {
 		},
 	})
 	want := map[string]string{
-		"sequence": "42", "grants-from": "1772449200", "breakers": "7",
+		"sequence": "42", "grants-from": "1772449200", "breakers": "8",
 		"open": "1", "ended": "000000000000" + "001772442000" + "001772445480" + "001772445540",
 		"open/p": "1", "ended/p": "001772445480" + "001772445540",
 		"open/q": "0", "ended/q": "000000000000" + "001772442000",
 		"target/a": "001772445540", "target/b": "written", "target/c": "000000000000",
-		"breaker/p": "1772445600", "breaker/q": "probing", "breaker/r": "closed", "breaker/s": "stuck", "breaker/t": "stuck", "breaker/u": "1772445600",
+		"breaker/p": "1772445600", "breaker/q": "probing", "breaker/r": "closed", "breaker/s": "stuck", "breaker/t": "stuck", "breaker/u": "1772445600", "breaker/v": "1772449200",
 		"step/uid-1/1": "1", "step/uid-2/1": "1", "step/uid-3/1": "1", "step/uid-4/1": "1", "step/uid-5/1": "1",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -39,7 +39,7 @@ func gateOf(name ledger.GateName, rules ledger.Rules) (g gate, known bool) {
 	case ledger.GateRoom:
 		return gate{eventful: true, text: "the ledger is full"}, true
 	case ledger.GateBreaker:
-		return gate{period: p.OpenDuration, text: "the breaker is not closed"}, true
+		return gate{period: p.OpenDuration, ahead: p.VerdictTimeout, text: "the breaker is not closed"}, true
 	case ledger.GateTarget:
 		return gate{period: p.Cooldown, text: "this target is written, or was a moment ago"}, true
 	case ledger.GateCooldown:

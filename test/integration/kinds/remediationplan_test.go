@@ -124,6 +124,8 @@ func TestRemediationPlan_Transitions(t *testing.T) {
 const (
 	executorOfBefore = "an executor of before may not write"
 	endedStaysSo     = "a plan that has ended stays so"
+	verdictStored    = `"phase":"Succeeded","steps":[{"index":0,"state":"Verified","effect":{"verdict":"Ineffective","assessmentName":"p-0"}}]`
+	verdictStays     = "a verdict stays"
 	neverGoesBack    = "a step that is about to write never goes back, and one that has ended stays so"
 )
 
@@ -150,6 +152,11 @@ func TestRemediationPlan_Epoch(t *testing.T) {
 		"a step that is counted twice is refused":     {``, patchCase{`"steps":[{"index":0,"state":"Planned"},{"index":0,"state":"Failed"}]`, []string{"status.steps[1]"}, "Duplicate value"}},
 		"a result without its hash is refused":        {``, patchCase{`"steps":[{"index":0,"state":"Applied","result":{"resourceVersion":"1","origin":"Response","recordTime":"2026-01-01T00:00:00Z"}}]`, []string{"status.steps[0].result.hash"}, "Required value"}},
 		"an intent without its epoch is refused":      {``, patchCase{`"steps":[{"index":0,"state":"Intent","intent":{"storageTime":"2026-01-01T00:00:00Z"}}]`, []string{"status.steps[0].intent.epoch"}, "Required value"}},
+		"a step gets its verdict":                     {`"phase":"Succeeded","steps":[{"index":0,"state":"Verified"}]`, patchCase{patch: `"steps":[{"index":0,"state":"Verified","effect":{"verdict":"Effective","score":9580,"assessmentName":"p-0"}}]`}},
+		"another verdict is refused":                  {verdictStored, patchCase{`"steps":[{"index":0,"state":"Verified","effect":{"verdict":"Effective","assessmentName":"p-0"}}]`, []string{"status.steps[0].effect"}, verdictStays}},
+		"removing the verdict is refused":             {verdictStored, patchCase{`"steps":[{"index":0,"state":"Verified"}]`, []string{"status.steps[0].effect"}, verdictStays}},
+		"a score beyond the best is refused":          {``, patchCase{`"steps":[{"index":0,"state":"Verified","effect":{"verdict":"Effective","score":10001,"assessmentName":"p-0"}}]`, []string{"status.steps[0].effect.score"}, "should be less than or equal to 10000"}},
+		"an unknown verdict is refused":               {``, patchCase{`"effect":"Splendid"`, []string{"status.effect"}, "Unsupported value"}},
 		"an unknown reason is refused":                {``, patchCase{`"steps":[{"index":0,"state":"Skipped","reason":"Bored"}]`, []string{"status.steps[0].reason"}, "Unsupported value"}},
 	}
 	for _, final := range []string{"Succeeded", "PartialSuccess", "Failed", "Canceled", "Superseded"} {

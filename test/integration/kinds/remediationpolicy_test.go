@@ -25,7 +25,7 @@ var policyDefaults = map[string]any{
 	"health":     map[string]any{"stabilization": "10s", "timeout": "10m"},
 	"exceptions": map[string]any{"unattributed": "Forbidden", "gitOps": "Forbidden", "activeWriter": "Forbidden", "recreate": "Forbidden"},
 	"notifications": map[string]any{
-		"onPlanCreated": "IfWaiting", "onStarted": "Disabled", "onCompleted": "Enabled", "onFailed": "Enabled", "onEscalated": "Enabled",
+		"onPlanCreated": "IfWaiting", "onStarted": "Disabled", "onCompleted": "Enabled", "onFailed": "Enabled", "onEscalated": "Enabled", "onIneffective": "Enabled",
 	},
 }
 

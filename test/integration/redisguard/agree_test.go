@@ -115,7 +115,7 @@ func drawStatus(t *rapid.T, now time.Time) *ledger.Status {
 		b := v1alpha1.LedgerBreaker{
 			PolicyUID:    rapid.SampledFrom(uids).Draw(t, "policy"),
 			State:        rapid.SampledFrom([]v1alpha1.BreakerState{v1alpha1.BreakerClosed, v1alpha1.BreakerOpen, v1alpha1.BreakerHalfOpen, "Ajar", ""}).Draw(t, "state"),
-			LastOpenTime: maybe(t, "opened", drawAgo(t, now)),
+			LastOpenTime: maybe(t, "opened", drawAgo(t, now)), VerdictDeadlineTime: maybe(t, "waits for a verdict", drawAgo(t, now)),
 		}
 		if rapid.Bool().Draw(t, "probing") {
 			b.Probe = &ledger.Step{PlanUID: "plan-1"}

@@ -4,6 +4,7 @@ package world
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,7 @@ type Aim struct {
 
 // Aims are all rare cases. Most worlds have two of them beside all else that is drawn; short
 // worlds have one and little else, so that each case is met often.
-func Aims() []Aim { return append(append(triedAims(), plannerAims()...), aimsAtHours()...) }
+func Aims() []Aim { return slices.Concat(triedAims(), plannerAims(), aimsAtHours(), verdictAims()) }
 
 // triedAims are those of which most worlds have two.
 func triedAims() []Aim { return append(aimsAtOthers(), aimsAtSteps()...) }

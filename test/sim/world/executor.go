@@ -240,9 +240,12 @@ func (w *World) newProcess(l *schedule.Life, own aheadOf) (*process, error) {
 	e.Targets = dozing{e.Targets, w, l, l.Aside("doze")}
 	p := &process{w: w, l: l, executor: e, informers: w.informers(l, watched), due: map[types.NamespacedName]time.Time{}, busy: map[types.NamespacedName]bool{}}
 	e.Cached = p.informers
+	if w.verdicts {
+		e.Assessments = p.informers
+	}
 	e.Evidence.Heads = lockedHeads{e.Evidence.Heads}
 	w.mutant.apply(p, own)
-	p.reconciler = &plan.Reconciler{Executor: e, Targets: p, Cached: p.informers, Time: e.Time}
+	p.reconciler = &plan.Reconciler{Executor: e, Targets: p, Cached: p.informers, Time: e.Time, AssessesEffects: w.verdicts}
 	return p, nil
 }
 
@@ -250,7 +253,7 @@ func (w *World) newProcess(l *schedule.Life, own aheadOf) (*process, error) {
 // these, and a mutant reads them from there.
 var watched = []string{
 	"remediationplans", "remediationpolicies", "remediationledgers", "specguards", "clusterspecguards", deployments.resource, services.resource,
-	"environments", "guarddefaults", "namespaces",
+	"environments", "guarddefaults", "namespaces", "effectivenessassessments",
 }
 
 // resourceOf is where a kind is served.
@@ -272,6 +275,8 @@ func resourceOf(kind client.Object) string {
 		return "baselines"
 	case *v1alpha1.GuardDefaults:
 		return "guarddefaults"
+	case *v1alpha1.EffectivenessAssessment:
+		return "effectivenessassessments"
 	case *metav1.PartialObjectMetadata:
 		return "namespaces"
 	}
@@ -297,6 +302,8 @@ func typedLike(w *World, kind client.Object, o apiserver.Object) client.Object {
 		return typedOf[v1alpha1.Baseline](w, o)
 	case *v1alpha1.GuardDefaults:
 		return typedOf[v1alpha1.GuardDefaults](w, o)
+	case *v1alpha1.EffectivenessAssessment:
+		return typedOf[v1alpha1.EffectivenessAssessment](w, o)
 	case *metav1.PartialObjectMetadata:
 		return typedOf[metav1.PartialObjectMetadata](w, o)
 	}
@@ -355,6 +362,7 @@ type witness struct{ w *World }
 
 func (witness) Stored(*v1alpha1.RemediationPlan, *v1alpha1.RemediationPlanStatus) {}
 func (witness) LedgerStored(*v1alpha1.RemediationLedger)                          {}
+func (witness) Assessed(*v1alpha1.RemediationPlan, int32, *v1alpha1.StepEffect)   {}
 
 func (o witness) Ended(p *v1alpha1.RemediationPlan) {
 	o.w.announced.Store(p.Name, p.Status.Phase)

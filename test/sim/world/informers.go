@@ -261,6 +261,10 @@ func (in *informers) Get(_ context.Context, key client.ObjectKey, o client.Objec
 		typedOf[v1alpha1.RemediationPolicy](in.w, found).DeepCopyInto(o)
 	case *v1alpha1.RemediationLedger:
 		typedOf[v1alpha1.RemediationLedger](in.w, found).DeepCopyInto(o)
+	case *v1alpha1.RemediationPlan:
+		typedOf[v1alpha1.RemediationPlan](in.w, found).DeepCopyInto(o)
+	case *v1alpha1.EffectivenessAssessment:
+		typedOf[v1alpha1.EffectivenessAssessment](in.w, found).DeepCopyInto(o)
 	default:
 		return fmt.Errorf("reading %T from a cache: nobody does", o)
 	}

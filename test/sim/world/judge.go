@@ -14,7 +14,7 @@ import (
 
 // Breach is a promise that was broken.
 type Breach struct {
-	// Promise by its name: I1 to I30, L1 to L6.
+	// Promise by its name: I1 to I31, L1 to L6.
 	Promise string
 	// Revision of the write that broke it; zero when it is about the end.
 	Revision int64
@@ -60,6 +60,7 @@ var promises = map[string]string{
 	"I27": "a planner makes no plan with a target that another live plan has",
 	"I28": "a policy makes at most twenty plans a minute",
 	"I29": "after a plan without success the next one for its object waits",
+	"I31": "while effects are assessed, no breaker closes without an Effective assessment of its probe",
 	"I30": "nothing is planned of which the planner saw that it is accepted or authorized",
 	"L5":  "a brake holds within minutes",
 	"L6":  "once nothing disturbs it any more a drift that may be put back is put back",
@@ -105,6 +106,8 @@ type judge struct {
 	made []making
 	// erased are the uids of deleted plans.
 	erased map[string]bool
+	// verdicts that are stored, by uid of the plan and step.
+	verdicts map[string]v1alpha1.EffectVerdict
 }
 
 // newJudge judges a history of a world.
@@ -113,7 +116,7 @@ func newJudge(w *World, history []apiserver.Commit, ended bool) *judge {
 		w: w, history: history, seen: map[string]int{}, plans: map[string]*v1alpha1.RemediationPlan{},
 		permits: permits{baselines: map[string]*v1alpha1.Baseline{}, granted: map[string]*permit{}},
 		entries: map[string]taken{}, claims: map[string]claimed{}, finalAt: map[string]int64{}, waitsSince: map[string]time.Time{}, brakedSince: map[string]time.Time{}, judgedWait: map[string]bool{},
-		ledgers: map[string]*v1alpha1.RemediationLedger{}, keptHeads: map[string]bool{}, deleted: map[string]bool{}, erased: map[string]bool{}, asked: map[string]bool{}, phases: map[string]map[string]bool{},
+		ledgers: map[string]*v1alpha1.RemediationLedger{}, keptHeads: map[string]bool{}, deleted: map[string]bool{}, erased: map[string]bool{}, asked: map[string]bool{}, phases: map[string]map[string]bool{}, verdicts: map[string]v1alpha1.EffectVerdict{},
 	}
 	for _, c := range history {
 		j.commit(c)
@@ -134,6 +137,8 @@ func (j *judge) commit(c apiserver.Commit) {
 		j.plan(c)
 	case "remediationledgers":
 		j.ledger(c)
+	case "effectivenessassessments":
+		j.assessed(c)
 	}
 	j.others(c)
 	j.holder(c)

@@ -78,8 +78,8 @@ func (j *judge) breaker(c apiserver.Commit, before, next *v1alpha1.RemediationLe
 	}
 	switch e.Outcome {
 	case v1alpha1.LedgerSucceeded:
-		if (probe || was.State == v1alpha1.BreakerClosed) && (is.Failures != 0 || is.State != v1alpha1.BreakerClosed) {
-			wrong("a success closes the breaker")
+		if why := unturned(was, is, probe, e.VerdictTimeoutSeconds != 0); why != "" {
+			wrong(why)
 		}
 	case v1alpha1.LedgerStopped:
 		if is.Failures != was.Failures {
@@ -92,6 +92,17 @@ func (j *judge) breaker(c apiserver.Commit, before, next *v1alpha1.RemediationLe
 			j.seen["breaker that opens"]++
 		}
 	}
+}
+
+// unturned says what is wrong with a breaker after a success; empty when nothing is.
+func unturned(was, is v1alpha1.LedgerBreaker, probe, assessed bool) string {
+	switch {
+	case assessed && (is.Failures != was.Failures || is.State != was.State || probe && is.VerdictDeadlineTime == nil):
+		return "a success that is to be assessed turns no breaker"
+	case !assessed && (probe || was.State == v1alpha1.BreakerClosed) && (is.Failures != 0 || is.State != v1alpha1.BreakerClosed):
+		return "a success closes the breaker"
+	}
+	return ""
 }
 
 // miscounted says what is wrong with a breaker after a failure; empty when nothing is.

@@ -39,6 +39,7 @@ func (j *judge) plan(c apiserver.Commit) {
 	}
 	j.epochs(c, &before.Status, &next.Status)
 	j.forward(c, &before.Status, &next.Status)
+	j.noted(c, &before.Status, &next.Status)
 	j.names(c, &before.Status, &next.Status)
 	j.alone(c, next)
 	j.concurrent(c)
@@ -204,6 +205,7 @@ func (j *judge) ledger(c apiserver.Commit) {
 		}
 	}
 	j.counted(c, before, next)
+	j.closes(c, before, next)
 	for i := range next.Status.Entries {
 		if entry := &next.Status.Entries[i]; find(before, entry) == nil {
 			j.seen["grant"]++
@@ -232,6 +234,10 @@ func (j *judge) grants(c apiserver.Commit, before *v1alpha1.RemediationLedger, e
 		switch b.State {
 		case v1alpha1.BreakerClosed:
 		case v1alpha1.BreakerHalfOpen:
+			if due := b.VerdictDeadlineTime; due != nil && !c.At.Before(due.Add(j.loosest().CircuitBreaker.OpenDuration.Duration-second)) {
+				j.seen["probe after a verdict that did not come"]++
+				continue
+			}
 			j.breaks("I8", c.Revision, "half open, and %s step %d is granted beside its probe", entry.PlanName, entry.Step)
 		case v1alpha1.BreakerOpen:
 			j.seen["probe"]++

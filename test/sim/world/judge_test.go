@@ -166,6 +166,13 @@ func TestTheJudgeNamesTheBrokenPromise(t *testing.T) {
 		}},
 		"a grant while the breaker is open": {"I8", func(t *testing.T, p *past) { p.breaker(t, v1alpha1.BreakerOpen) }},
 		"a grant beside the probe":          {"I8", func(t *testing.T, p *past) { p.breaker(t, v1alpha1.BreakerHalfOpen) }},
+		"a breaker that closes without a verdict": {"I31", func(_ *testing.T, p *past) {
+			p.w.verdicts = true
+			long := metav1.NewTime(p.w.epoch.Add(-time.Hour))
+			p.forgeLedger(p.ledgers()[1], func(l *v1alpha1.RemediationLedger) {
+				l.Status.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: string(p.w.policyUID), State: v1alpha1.BreakerHalfOpen, LastOpenTime: &long, Probe: &v1alpha1.StepReference{PlanUID: "another"}}}
+			})
+		}},
 		"a write of something else": {"I9", func(t *testing.T, p *past) {
 			p.commits[p.effectOf(t, "web")].Name = "database"
 		}},

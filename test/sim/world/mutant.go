@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -85,7 +86,7 @@ func Mutants() []Mutant {
 		}},
 		{Name: "a chain goes as far as the store has it", Breaks: "I26", take: adopts, in: withForgetting},
 		{Name: "the time is that of the own clock", Breaks: "I16", in: withHours, take: func(p *process, own clock.PassiveClock) { p.executor.Time = ownTime{own} }},
-	}, append(blindMutants(), plannerMutants()...)...)
+	}, slices.Concat(blindMutants(), plannerMutants(), verdictMutants())...)
 }
 
 func both(first, second func(*process, clock.PassiveClock)) func(*process, clock.PassiveClock) {

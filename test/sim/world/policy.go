@@ -85,6 +85,13 @@ func edits() []edit {
 		{"notifications.onCompleted", func(s *v1alpha1.RemediationPolicySpec) { s.Notifications.OnCompleted = v1alpha1.Disabled }},
 		{"notifications.onFailed", func(s *v1alpha1.RemediationPolicySpec) { s.Notifications.OnFailed = v1alpha1.Disabled }},
 		{"notifications.onEscalated", func(s *v1alpha1.RemediationPolicySpec) { s.Notifications.OnEscalated = v1alpha1.Disabled }},
+		{"notifications.onIneffective", func(s *v1alpha1.RemediationPolicySpec) { s.Notifications.OnIneffective = v1alpha1.Disabled }},
+		{"effectiveness", func(s *v1alpha1.RemediationPolicySpec) {
+			s.Effectiveness = v1alpha1.RemediationEffectiveness{
+				Stabilization: &metav1.Duration{Duration: 20 * time.Second}, Validity: &metav1.Duration{Duration: 2 * time.Minute},
+				AlertCheckDelay: &metav1.Duration{Duration: time.Second}, PropagationDelay: &metav1.Duration{Duration: time.Second},
+			}
+		}},
 	}
 }
 

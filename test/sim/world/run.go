@@ -73,6 +73,7 @@ func Run(seed uint64, o Options) *Report {
 	case !o.Rough:
 		c.try(rand.New(rand.NewPCG(seed, 2)))                                          //nolint:gosec // to be had again
 		c.addWorkers(rand.New(rand.NewPCG(seed, 4)))                                   //nolint:gosec // to be had again
+		c.verdicts = rand.New(rand.NewPCG(seed, 9)).IntN(4) == 0                       //nolint:gosec // to be had again
 		if aside := rand.New(rand.NewPCG(seed, 3)); aside.IntN(25) == 0 || o.Planner { //nolint:gosec // to be had again
 			c.planFrom(aside)
 		}
@@ -97,6 +98,9 @@ func Run(seed uint64, o Options) *Report {
 		s.Spawn("assessor-that-judges", w.assess)
 	} else {
 		s.Spawn("observer", w.observer)
+	}
+	if c.verdicts {
+		s.Spawn("assessor-of-effects", w.judgeEffects)
 	}
 	for _, d := range c.meddlers {
 		s.Spawn(d.name, w.meddler(d))

@@ -36,6 +36,9 @@ type trials struct {
 	planner        bool
 	drifted, peers int
 	authorizedFor  time.Duration
+	// verdicts says that effects are assessed, and that breakers wait for verdicts.
+	// breaks says that the breaker of the policy is open at first.
+	verdicts, breaks bool
 	// manual plans wait for a person, and scheduled ones for a time after the beginning.
 	manual    bool
 	scheduled time.Duration

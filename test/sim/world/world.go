@@ -81,6 +81,9 @@ type World struct {
 	doze              bool
 	// workers are how many plans an executor carries on at the same time; zero is one.
 	workers int
+	// verdicts says that effects are assessed, and decided has the verdicts by [stepKey].
+	verdicts bool
+	decided  sync.Map
 	// turns of the webhook.
 	turnsMu sync.Mutex
 	turns   []time.Time
@@ -154,7 +157,7 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 		evidence: &storetest.Memory{}, keys: signing(), read: map[uintptr]read{}, decodedOnce: map[uintptr]decodedObject{},
 		plansItself: c.planner, authorizedFor: c.authorizedFor,
 		rules:     c.kind.rules(midnight),
-		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, workers: c.workers, counts: map[string]int{},
+		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, workers: c.workers, verdicts: c.verdicts, counts: map[string]int{},
 	}
 	w.Server = apiserver.New(time.Now, w.watchedByWebhook(kinds())...)
 	for _, aim := range c.aims {
@@ -192,7 +195,13 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 		w.policy.Spec.MinimumSeverity = v1alpha1.SeverityLow
 		w.policy.Spec.Exceptions.Recreate = v1alpha1.Allowed
 	}
+	if c.verdicts {
+		w.assessesSoon()
+	}
 	w.policyUID = w.storeOwn("remediationpolicies", "", w.policy)
+	if c.breaks {
+		w.opens()
+	}
 	if c.planner {
 		w.addTargets(c)
 	} else {
@@ -313,7 +322,7 @@ func (w *World) ended() bool {
 			}
 		}
 	}
-	return w.s.Quiet() && w.withdrawn() && (!w.plansItself || w.rests() && w.assessed.Load())
+	return w.s.Quiet() && w.withdrawn() && (!w.verdicts || w.copied()) && (!w.plansItself || w.rests() && w.assessed.Load())
 }
 
 func final(plan apiserver.Object) bool {

@@ -39,6 +39,9 @@ strategy:
 {{- if .Values.mesh.enabled }}
 - --mesh=true
 {{- end }}
+{{- if .Values.assessor.effectiveness.enabled }}
+- --await-verdicts=true
+{{- end }}
 {{- range $flag, $cap := dict "max-concurrent" "maxConcurrent" "max-per-hour" "maxPerHour" "max-per-day" "maxPerDay" }}
 - --{{ $flag }}={{ include "plumbline.cap" (get $.Values.executor.caps $cap) }}
 {{- end }}

@@ -30,6 +30,9 @@ const (
 	// AnnotationCheckRequested on a Baseline asks for a check now; its value is any
 	// text that was not there before, such as the time.
 	AnnotationCheckRequested = "plumbline.dev/check-requested"
+	// AnnotationChainsForgiven on a RemediationPolicy is the time, as RFC 3339, until which a person
+	// has looked at repairs that did not help: they hold back no further repair.
+	AnnotationChainsForgiven = "plumbline.dev/chains-forgiven"
 	// AnnotationBreakGlassReason carries why somebody went past a Deny guard. It
 	// counts for the write that changes it, and only with the verb breakglass.
 	AnnotationBreakGlassReason = "plumbline.dev/break-glass-reason"

@@ -70,6 +70,12 @@ type LedgerEntry struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	FailureThreshold int32 `json:"failureThreshold,omitempty"`
+	// verdictTimeoutSeconds is how long after the end of the step the circuit breaker waits for
+	// the verdict on its effect. It is absent for a step of which no effect is assessed.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	VerdictTimeoutSeconds int32 `json:"verdictTimeoutSeconds,omitempty"`
 	// reservationTime is when it was granted.
 	// +required
 	ReservationTime metav1.Time `json:"reservationTime,omitempty,omitzero"`
@@ -91,7 +97,8 @@ const (
 	BreakerClosed BreakerState = "Closed"
 	// BreakerOpen lets none through.
 	BreakerOpen BreakerState = "Open"
-	// BreakerHalfOpen has let one through, and waits how it ends.
+	// BreakerHalfOpen has let one through, and waits for its end, and then for the verdict on
+	// its effect.
 	BreakerHalfOpen BreakerState = "HalfOpen"
 )
 
@@ -120,6 +127,10 @@ type LedgerBreaker struct {
 	// probe is the step it lets through while it is half open.
 	// +optional
 	Probe *StepReference `json:"probe,omitempty"`
+	// verdictDeadlineTime is until when a half-open breaker waits for the verdict on the effect
+	// of its probe, which has ended well. An Effective verdict alone closes the breaker.
+	// +optional
+	VerdictDeadlineTime *metav1.Time `json:"verdictDeadlineTime,omitempty"`
 }
 
 // EvidenceChain is how far the signed records of one policy go, or those of the releases of an

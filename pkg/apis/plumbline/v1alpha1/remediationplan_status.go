@@ -228,9 +228,27 @@ type PlanDecision struct {
 	Withdraws []StepEvidence `json:"withdraws,omitempty"`
 }
 
+// StepEffect is what the assessment of a step came to, as the executor copied it.
+type StepEffect struct {
+	// verdict says whether the write helped.
+	// +required
+	Verdict EffectVerdict `json:"verdict,omitempty"`
+	// score in basis points; absent if no component has one.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10000
+	Score *int32 `json:"score,omitempty"`
+	// assessmentName names the EffectivenessAssessment, in the namespace of the plan.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	AssessmentName string `json:"assessmentName,omitempty"`
+}
+
 // PlanStep is how far one target is.
 //
 // +kubebuilder:validation:XValidation:rule="self.state == oldSelf.state || oldSelf.state == 'Planned' || oldSelf.state == 'Reserved' || (oldSelf.state == 'Intent' && self.state != 'Planned' && self.state != 'Reserved') || (oldSelf.state == 'Applied' && (self.state == 'Verified' || self.state == 'Failed'))",message="a step that is about to write never goes back, and one that has ended stays so",fieldPath=".state"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.effect) || (has(self.effect) && self.effect == oldSelf.effect)",message="a verdict stays",fieldPath=".effect"
 type PlanStep struct {
 	// index of the target.
 	// +required
@@ -279,6 +297,9 @@ type PlanStep struct {
 	// evidence of it.
 	// +optional
 	Evidence *StepEvidence `json:"evidence,omitempty"`
+	// effect of its write; absent while the effect is measured, and where no effect is.
+	// +optional
+	Effect *StepEffect `json:"effect,omitempty"`
 	// startTime is when it was granted; absent again once a step that was deferred has given
 	// its place back.
 	// +optional
@@ -372,6 +393,9 @@ type RemediationPlanStatus struct {
 	// +listMapKey=index
 	// +kubebuilder:validation:MaxItems=10
 	Steps []PlanStep `json:"steps,omitempty"`
+	// effect is the worst verdict on the steps that wrote; absent while the effect of each of them is measured.
+	// +optional
+	Effect EffectVerdict `json:"effect,omitempty"`
 	// counts of the steps.
 	// +optional
 	Counts PlanCounts `json:"counts,omitzero"`

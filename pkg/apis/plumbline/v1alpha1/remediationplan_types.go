@@ -287,6 +287,7 @@ type RemediationPlanSpec struct {
 // +kubebuilder:printcolumn:name="Targets",type=integer,JSONPath=`.status.counts.total`
 // +kubebuilder:printcolumn:name="Succeeded",type=integer,JSONPath=`.status.counts.succeeded`
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.counts.failed`
+// +kubebuilder:printcolumn:name="Effect",type=string,JSONPath=`.status.effect`
 // +kubebuilder:printcolumn:name="Waiting-For",type=string,JSONPath=`.status.deferralReason`
 // +kubebuilder:printcolumn:name="By",type=string,JSONPath=`.spec.plan.initiatedBy`,priority=1
 // +kubebuilder:printcolumn:name="Acts-As",type=string,JSONPath=`.spec.plan.requester`,priority=1

@@ -129,6 +129,10 @@ type RemediationNotifications struct {
 	// +optional
 	// +default="Enabled"
 	OnEscalated Toggle `json:"onEscalated,omitempty"`
+	// onIneffective tells of a remediation that did not help, or that another writer undid.
+	// +optional
+	// +default="Enabled"
+	OnIneffective Toggle `json:"onIneffective,omitempty"`
 	// channels where it is told.
 	// +optional
 	// +listType=map

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package assess is "kubectl plumbline assess": it shows whether remediations helped and are still
+// in effect, and lets a policy repair again what earlier repairs did not help.
+package assess
