@@ -14,7 +14,7 @@ import (
 
 // Breach is a promise that was broken.
 type Breach struct {
-	// Promise by its name: I1 to I30, L1 to L6.
+	// Promise by its name: I1 to I31, L1 to L6.
 	Promise string
 	// Revision of the write that broke it; zero when it is about the end.
 	Revision int64
@@ -52,6 +52,7 @@ var promises = map[string]string{
 	"I24": "a step begins only over a target that no writers fight over",
 	"I25": "a step begins only while its guard sees no mass drift",
 	"I26": "verifying misses each record that the store forgot",
+	"I31": "no step writes while a run of a release has its target",
 	"I16": "nothing is written outside of the hours of a policy",
 	"L1":  "once nothing disturbs it any more a plan ends, and what it says is so",
 	"L2":  "nothing is left in the open: intents, seals, places in the ledgers",
@@ -111,7 +112,7 @@ type judge struct {
 func newJudge(w *World, history []apiserver.Commit, ended bool) *judge {
 	j := &judge{
 		w: w, history: history, seen: map[string]int{}, plans: map[string]*v1alpha1.RemediationPlan{},
-		permits: permits{baselines: map[string]*v1alpha1.Baseline{}, granted: map[string]*permit{}},
+		permits: permits{baselines: map[string]*v1alpha1.Baseline{}, granted: map[string]*permit{}, intended: map[string]*permit{}, runs: map[string]bool{}},
 		entries: map[string]taken{}, claims: map[string]claimed{}, finalAt: map[string]int64{}, waitsSince: map[string]time.Time{}, brakedSince: map[string]time.Time{}, judgedWait: map[string]bool{},
 		ledgers: map[string]*v1alpha1.RemediationLedger{}, keptHeads: map[string]bool{}, deleted: map[string]bool{}, erased: map[string]bool{}, asked: map[string]bool{}, phases: map[string]map[string]bool{},
 	}
@@ -174,6 +175,7 @@ func (j *judge) write(c apiserver.Commit) {
 	j.leads(e)
 	j.notEnded(e)
 	j.granted(e)
+	j.beside(e)
 	j.effects = append(j.effects, e)
 }
 

@@ -46,7 +46,7 @@ func kinds() []apiserver.Resource {
 		{"environments", "Environment", false}, {"clusterspecguards", "ClusterSpecGuard", false}, {"specguards", "SpecGuard", true},
 		{"guarddefaults", "GuardDefaults", false}, {"baselines", "Baseline", true}, {"baselinerevisions", "BaselineRevision", true},
 		{"remediationpolicies", "RemediationPolicy", false}, {"remediationplans", "RemediationPlan", true},
-		{"remediationledgers", "RemediationLedger", true},
+		{"remediationledgers", "RemediationLedger", true}, {"abreleases", "ABRelease", true},
 	} {
 		all = append(all, apiserver.Custom(group, "v1alpha1", r.resource, r.kind, r.namespaced))
 	}
