@@ -20,7 +20,7 @@
 //
 // Each world has two of the rare cases of [world.Aims] beside all else: policies that are
 // edited, kinds that cannot be read, accepts, webhooks, ill neighbors, fights, mass drifts,
-// stores that break or forget, ledgers that a person edits, clocks that are set, two or four
+// releases under way, quarantines, stores that break or forget, ledgers that a person edits, clocks that are set, two or four
 // workers in a process, long waits, and more. One world in 25 has a planner, which makes all plans.
 // TestRareCasesAreMetOften has short worlds of one case each.
 //
@@ -49,6 +49,8 @@
 //	Baselines are read once                    I15  puts back what a person has accepted
 //	fights are not seen                        I24  begins a step over a target that writers fight over
 //	mass drifts are not seen                   I25  begins a step in a mass drift
+//	releases are not seen                      I31  writes while a run has the target
+//	the mesh is not asked                      I34  takes the last ready endpoint
 //	no dry run is sent                         I19  writes what a webhook changes
 //	all batches are one                        I18  begins a batch before the one before has ended
 //	no place is given back                     I21  keeps places while a plan waits

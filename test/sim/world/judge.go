@@ -5,6 +5,7 @@ package world
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -14,7 +15,7 @@ import (
 
 // Breach is a promise that was broken.
 type Breach struct {
-	// Promise by its name: I1 to I31, L1 to L6.
+	// Promise by its name: I1 to I34, L1 to L6.
 	Promise string
 	// Revision of the write that broke it; zero when it is about the end.
 	Revision int64
@@ -53,6 +54,9 @@ var promises = map[string]string{
 	"I25": "a step begins only while its guard sees no mass drift",
 	"I26": "verifying misses each record that the store forgot",
 	"I31": "no step writes while a run of a release has its target",
+	"I32": "a quarantine is of a step of a plan, and the assessor alone ends it",
+	"I33": "no quarantine stays over an object that is as authorized, gone or another one",
+	"I34": "a quarantine begins only over an object that a mesh serves, and beside another ready endpoint",
 	"I16": "nothing is written outside of the hours of a policy",
 	"L1":  "once nothing disturbs it any more a plan ends, and what it says is so",
 	"L2":  "nothing is left in the open: intents, seals, places in the ledgers",
@@ -135,6 +139,9 @@ func (j *judge) commit(c apiserver.Commit) {
 		j.plan(c)
 	case "remediationledgers":
 		j.ledger(c)
+	}
+	if c.Resource.Resource == "baselines" {
+		j.quarantine(c)
 	}
 	j.others(c)
 	j.holder(c)
@@ -225,6 +232,7 @@ func sameContent(a, b apiserver.Object) bool {
 func (j *judge) end(ended bool) {
 	j.ends(ended)
 	j.putsBack(ended)
+	j.remains(ended)
 	j.recorded()
 	j.letGo()
 	for _, p := range j.plans {
@@ -234,6 +242,11 @@ func (j *judge) end(ended bool) {
 			j.seen["step "+string(s.State)+" "+string(s.Reason)]++
 			if s.Result != nil {
 				j.seen["result "+string(s.Result.Origin)]++
+			}
+			for _, obstacle := range []string{"NoMesh", "NotServed", "LastReadyEndpoints"} {
+				if strings.Contains(s.Message, obstacle+":") {
+					j.seen["step that ends with the obstacle "+obstacle]++
+				}
 			}
 			if s.Attempts > 0 {
 				j.seen["attempts"]++

@@ -3,6 +3,7 @@
 package world
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ type past struct {
 
 func quiet(c scenario) *past {
 	s := schedule.New(3)
-	c.action, c.deadline, c.kind = v1alpha1.ActionReconcile, 4*time.Hour, &deployments
+	c.action, c.deadline, c.kind = cmp.Or(c.action, v1alpha1.ActionReconcile), 4*time.Hour, &deployments
 	c.still = 25
 	c.limits = v1alpha1.RemediationSafety{
 		MaxConcurrent: 1, MaxPerHour: 5, MaxPerDay: 20, Cooldown: &metav1.Duration{},
@@ -37,6 +38,8 @@ func quiet(c scenario) *past {
 	s.Spawn("deployment-controller", w.controller)
 	if c.planner {
 		s.Spawn("planner", w.planner(c.ahead))
+	}
+	if c.planner || w.quarantines() {
 		s.Spawn("assessor-that-judges", w.assess)
 	}
 	s.Run(5000, w.ended)

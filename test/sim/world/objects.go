@@ -38,7 +38,7 @@ const (
 
 // kinds are those of the simulated server.
 func kinds() []apiserver.Resource {
-	all := apiserver.Builtin()
+	all := append(apiserver.Builtin(), meshKinds()...)
 	for _, r := range []struct {
 		resource, kind string
 		namespaced     bool
@@ -255,7 +255,7 @@ func (w *World) addPlan(name string, action v1alpha1.RemediationAction, batches 
 	planned.Trigger, planned.ScheduledTime = begins.trigger, begins.at
 	for _, t := range targets {
 		desired := t.desiredHash
-		if action == v1alpha1.ActionRestart {
+		if action == v1alpha1.ActionRestart || action == v1alpha1.ActionQuarantine {
 			desired = t.driftedHash
 		}
 		planned.Targets = append(planned.Targets, v1alpha1.PlanTarget{

@@ -36,6 +36,8 @@ type trials struct {
 	planner        bool
 	drifted, peers int
 	authorizedFor  time.Duration
+	// mesh says that proxies serve the targets.
+	mesh bool
 	// releases says that each target has a release, whose runs may be under way.
 	releases bool
 	// manual plans wait for a person, and scheduled ones for a time after the beginning.

@@ -79,8 +79,8 @@ type World struct {
 	caps, clusterCaps ledger.Caps
 	delay             time.Duration
 	doze              bool
-	// releases says that executors look at releases.
-	releases bool
+	// releases says that executors look at releases, and mesh that proxies serve the targets.
+	releases, mesh bool
 	// workers are how many plans an executor carries on at the same time; zero is one.
 	workers int
 	// turns of the webhook.
@@ -156,7 +156,7 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 		evidence: &storetest.Memory{}, keys: signing(), read: map[uintptr]read{}, decodedOnce: map[uintptr]decodedObject{},
 		plansItself: c.planner, authorizedFor: c.authorizedFor,
 		rules:     c.kind.rules(midnight),
-		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, workers: c.workers, releases: c.releases, counts: map[string]int{},
+		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, workers: c.workers, releases: c.releases, mesh: c.mesh, counts: map[string]int{},
 	}
 	w.Server = apiserver.New(time.Now, w.watchedByWebhook(kinds())...)
 	for _, aim := range c.aims {
@@ -199,6 +199,9 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 		w.addTargets(c)
 	} else {
 		w.addPlans(c)
+	}
+	if w.quarantines() {
+		w.addMesh()
 	}
 	if c.releases {
 		w.addReleases()
@@ -318,7 +321,7 @@ func (w *World) ended() bool {
 			}
 		}
 	}
-	return w.s.Quiet() && w.withdrawn() && (!w.plansItself || w.rests() && w.assessed.Load())
+	return w.s.Quiet() && w.withdrawn() && (!w.plansItself || w.rests()) && (!w.plansItself && !w.quarantines() || w.assessed.Load())
 }
 
 func final(plan apiserver.Object) bool {
