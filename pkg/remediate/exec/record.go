@@ -159,9 +159,25 @@ func (r *run) recordFoundFence(ctx context.Context, index int32) {
 // decided leaves a record of a decision about the plan before it is stored. Of the
 // same decision there is one record, however often it is tried to store it.
 func (r *run) decided(ctx context.Context, next *v1alpha1.RemediationPlanStatus) error {
-	kind, reason, ok := decisionOf(r.plan.Spec.Control.Verb, &r.plan.Status, next)
+	record, ok := r.decisionRecord(next)
 	if !ok {
 		return nil
+	}
+	if err := r.withdraw(ctx); err != nil { // before the next decision takes the place of the last one
+		return err
+	}
+	at, err := r.tell(ctx, record)
+	if err == nil {
+		next.Decision = r.decision(at)
+	}
+	return err
+}
+
+// decisionRecord is the record of the decision that a new status stands for, if any.
+func (r *run) decisionRecord(next *v1alpha1.RemediationPlanStatus) (evidence.Record, bool) {
+	kind, reason, ok := decisionOf(r.plan.Spec.Control.Verb, &r.plan.Status, next)
+	if !ok {
+		return evidence.Record{}, false
 	}
 	record := r.common(kind, r.Time.Now().Truncate(time.Second))
 	record.Subject = r.subject()
@@ -174,14 +190,7 @@ func (r *run) decided(ctx context.Context, next *v1alpha1.RemediationPlanStatus)
 	case next.Phase == v1alpha1.PlanScheduled:
 		record.Occurrence = 1 // the other way to wait is told by a record of the same kind
 	}
-	if err := r.withdraw(ctx); err != nil { // before the next decision takes the place of the last one
-		return err
-	}
-	at, err := r.tell(ctx, record)
-	if err == nil {
-		next.Decision = r.decision(at)
-	}
-	return err
+	return record, true
 }
 
 // subject is the plan, for a record of a decision about it.
