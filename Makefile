@@ -105,7 +105,7 @@ TEST_INTEGRATION = go test -vet=off -count=1 -tags integration -timeout 40m
 
 .PHONY: test-integration
 test-integration: components bin/testreport ## Tests on a real kube-apiserver, a real Redis and a real Envoy: the two below.
-# Four packages at a time, since most wait.
+# Five packages at a time, since most wait.
 	@$(call record_waits,integration); { status=0; \
 	  $(REPORTED) integration-separate >bin/stages/integration-separate.json & separate=$$!; \
 	  $(REPORTED) integration-inprocess || status=1; \
@@ -118,7 +118,7 @@ INPROCESS_RACE = $(if $(PLUMBLINE_LONG),yes,$(filter 0,$(shell echo $$(($(PLUMBL
 
 .PHONY: integration-inprocess
 integration-inprocess: $(CLUSTER_TOOL) ## Those that run the product inside the test; one rotation in four, and each long run, has the race detector.
-	$(INTEGRATION) $(if $(INPROCESS_RACE),CGO_ENABLED=1) $(TEST_INTEGRATION) $(if $(INPROCESS_RACE),-race) -p 2 $(GO_TEST_FLAGS) $(call integration,$(INPROCESS)) ./test/sim/conformance
+	$(INTEGRATION) $(if $(INPROCESS_RACE),CGO_ENABLED=1) $(TEST_INTEGRATION) $(if $(INPROCESS_RACE),-race) -p 3 $(GO_TEST_FLAGS) $(call integration,$(INPROCESS)) ./test/sim/conformance
 
 .PHONY: integration-separate
 integration-separate: $(CLUSTER_TOOL) ## Those that run the product as processes.
@@ -163,9 +163,9 @@ guard-long: $(CLUSTER_TOOL) ## 2,000 random writes to eleven kinds, held against
 	$(INTEGRATION) PLUMBLINE_LONG=1 $(TEST_INTEGRATION) $(GO_TEST_FLAGS) $(call integration,randomwrites)
 
 .PHONY: upgrade-long
-upgrade-long: $(CLUSTER_TOOL) ## A real upgrade of the API server, from the oldest Kubernetes to the newest, over 500 guarded objects, and policies of service accounts on the oldest (15 minutes).
+upgrade-long: $(CLUSTER_TOOL) ## A real upgrade of the API server, from the oldest Kubernetes to the newest, over 500 guarded objects, and all policies but that of stamps on the oldest (15 minutes).
 	KUBE_APISERVER_OLDEST="$$($(CLUSTER_TOOL) which kube-apiserver-oldest)" $(INTEGRATION) $(TEST_INTEGRATION) -v $(GO_TEST_FLAGS) $(call integration,upgrade)
-	KUBE_APISERVER_OLDEST="$$($(CLUSTER_TOOL) which kube-apiserver-oldest)" $(INTEGRATION) $(TEST_INTEGRATION) -v -run 'Account|Delegate' $(GO_TEST_FLAGS) $(call integration,policies)
+	KUBE_APISERVER_OLDEST="$$($(CLUSTER_TOOL) which kube-apiserver-oldest)" $(INTEGRATION) $(TEST_INTEGRATION) -v $(GO_TEST_FLAGS) $(call integration,policies)
 
 .PHONY: test-oldest-envoy
 test-oldest-envoy: $(CLUSTER_TOOL) ## All that is tried with Envoy, with the oldest one that is served.

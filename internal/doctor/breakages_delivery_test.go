@@ -36,8 +36,36 @@ func held(names ...string) Read[[]Held] {
 	return Got(out)
 }
 
+// releasePolicyCases are what can be wrong with a policy on rollouts, where they are carried out.
+func releasePolicyCases(name string) map[string]breakage {
+	cases := map[string]breakage{}
+	for what, breaks := range validatingCases(name) {
+		cases[what] = both(delivered(func(*Snapshot) {}), breaks)
+	}
+	cases["the policy is gone, and delivery is off"] = both(delivered(disableDelivery), validatingCases(name)["the policy is gone"])
+	cases["a matchCondition"] = both(delivered(func(*Snapshot) {}), policyIn(name, func(p *Policy) { p.Conditions = []string{"never"} }))
+	return cases
+}
+
+// supersedeCases are releasePolicyCases, and what can be wrong with parameters.
+func supersedeCases() map[string]breakage {
+	cases := releasePolicyCases(releaseSupersedePolicy)
+	for what, breaks := range map[string]breakage{
+		"parameters of another kind": policyIn(releaseSupersedePolicy, func(p *Policy) { p.ParamKind = "ConfigMap" }),
+		"no parameters":              bindingIn(releaseSupersedePolicy, func(b *Binding) { b.Param = nil }),
+		"one release by name":        bindingIn(releaseSupersedePolicy, func(b *Binding) { b.Param.Name = "web" }),
+		"releases by label":          bindingIn(releaseSupersedePolicy, func(b *Binding) { b.Param.Selector.MatchLabels = map[string]string{"a": "b"} }),
+	} {
+		cases[what] = both(delivered(func(*Snapshot) {}), breaks)
+	}
+	return cases
+}
+
 func deliveryBreakages() map[string]map[string]breakage {
 	return map[string]map[string]breakage{
+		"policy.release-writers":      releasePolicyCases(releaseWritersPolicy),
+		"policy.release-work-writers": releasePolicyCases(releaseWorkWritersPolicy),
+		"policy.release-supersede":    supersedeCases(),
 		"delivery.releases": {
 			"a run waits for its time": delivered(func(*Snapshot) {}),
 			"a run waits past a deadline": delivered(func(s *Snapshot) {

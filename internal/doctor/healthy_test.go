@@ -172,11 +172,17 @@ func healthyPolicies() Policies {
 	writer.Kind = mutatingPolicy
 	deny := validating(denyPolicy, excludedSelector(), append(objectRules(anyWrite, ""), bypassRules()...)...)
 	deny.ParamKind, deny.FailurePolicy = "ClusterSpecGuard", admissionv1.Ignore
+	supersede := validating(releaseSupersedePolicy, excludedSelector(), rule(updates, "apps", "deployments"), rule(updates, "apps", "statefulsets"), rule(updates, "apps", "daemonsets"))
+	supersede.ParamKind, supersede.FailurePolicy, supersede.Conditions = "ABRelease", admissionv1.Ignore, []string{"run-under-way"}
+	supersedeBinding := bound(validatingPolicy, releaseSupersedePolicy)
+	supersedeBinding.Param = &admissionv1.ParamRef{Selector: &metav1.LabelSelector{}}
 	denyBinding := bound(validatingPolicy, denyPolicy)
 	denyBinding.Param = &admissionv1.ParamRef{Selector: &metav1.LabelSelector{}}
 	return Policies{
 		Policies: []Policy{
-			writer, deny,
+			writer, deny, supersede,
+			validating(releaseWritersPolicy, nil, rule(storing, group, "abreleases"), rule(updates, group, "abreleases/status")),
+			validating(releaseWorkWritersPolicy, nil, rule(storing, group, "releaseworks"), rule(updates, group, "releaseworks/status")),
 			validating(stampStatusPolicy, excludedSelector(), objectRules(updates, "/status")...),
 			validating(requestedByPolicy, nil, rule(storing, group, "baselines")),
 			validating(baselineWritersPolicy, nil, rule(anyWrite, group, "baselines"), rule(anyWrite, group, "baselinerevisions"), rule(updates, group, "baselines/status")),
@@ -192,7 +198,8 @@ func healthyPolicies() Policies {
 			bound(validatingPolicy, requestedByPolicy), bound(validatingPolicy, baselineWritersPolicy),
 			bound(validatingPolicy, policyWritersPolicy), bound(validatingPolicy, planWritersPolicy),
 			bound(validatingPolicy, requestWritersPolicy), bound(validatingPolicy, ledgerWritersPolicy), bound(validatingPolicy, executorMarksPolicy),
-			bound(validatingPolicy, executorCreationsPolicy),
+			bound(validatingPolicy, executorCreationsPolicy), supersedeBinding,
+			bound(validatingPolicy, releaseWritersPolicy), bound(validatingPolicy, releaseWorkWritersPolicy),
 		},
 	}
 }

@@ -27,6 +27,7 @@ const (
 var policyNames = []string{
 	writerPolicy, stampStatusPolicy, requestedByPolicy, baselineWritersPolicy, denyPolicy,
 	policyWritersPolicy, planWritersPolicy, requestWritersPolicy, ledgerWritersPolicy, executorMarksPolicy, executorCreationsPolicy,
+	releaseWritersPolicy, releaseWorkWritersPolicy, releaseSupersedePolicy,
 }
 
 // expected is what the chart installs under one name.
@@ -160,11 +161,11 @@ func bindingProblem(b Binding, e expected) string {
 	case b.Restricted:
 		return "it has matchResources: the policy holds for some objects only"
 	case e.param != "" && b.Param == nil:
-		return "it names no parameters: no guard is enforced"
+		return "it names no parameters, so the policy holds for no " + e.param
 	case e.param != "" && b.Param.Name != "":
-		return "it takes one parameter by name: other guards are not enforced"
+		return "it takes one parameter by name: the policy holds for no other " + e.param
 	case e.param != "" && !isEmptySelector(b.Param.Selector):
-		return "it selects parameters by label: guards without that label are not enforced"
+		return "it selects parameters by label: the policy holds for no " + e.param + " without that label"
 	default:
 		return ""
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
 
 // auditEvent is one write by the executor, as the API server logs it.
@@ -118,27 +117,7 @@ func logFile(t *testing.T, content string, compressed bool) string {
 
 // TestEvidenceVerify_JoinsTheWritesOfReleaseWorks: their records are in the chain of an Environment.
 func TestEvidenceVerify_JoinsTheWritesOfReleaseWorks(t *testing.T) {
-	a, at := newArchive(t), clitest.Now.Add(-time.Hour)
-	of := func(kind evidence.Kind) evidence.Record {
-		r := decided(kind, "web-1-1", at)
-		r.Policy, r.Plan, r.Chain.UID = nil, nil, "uid-of-production"
-		r.Delivery = &evidence.Delivery{
-			Environment: "production", Release: &evidence.Release{Namespace: "shop", Name: "web", UID: "uid-of-release"},
-			Work: &evidence.Work{
-				Name: "web-1-1", UID: "uid-of-work", Run: 1, Number: 1, Verb: "Scale", Variation: "canary",
-				Target: &evidence.WorkTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "uid-web"},
-				Intent: &evidence.WorkIntent{UID: "uid-web", ResourceVersion: "1000", At: at},
-			},
-		}
-		return r
-	}
-	decision := of(evidence.KindReleaseDecision)
-	decision.Delivery.Work, decision.Delivery.Decision = nil, &evidence.Decision{Number: 1, Run: 1, Event: "ab.started", To: "10"}
-	a.append(decision)
-	a.append(of(evidence.KindWorkIntended))
-	ended := of(evidence.KindWorkEnded)
-	ended.Result = evidence.Result{State: "Succeeded", ResourceVersion: "1001", Hash: clitest.Pl1("a"), Origin: evidence.OriginAPIResponse, At: at}
-	a.append(ended)
+	a, at := releaseArchive(t), clitest.Now.Add(-time.Hour)
 	written := strings.Replace(auditEvent("1", "1001", at), `"resourceVersion":"1000"`, `"labels":{"plumbline.dev/release-work":"uid-of-work"},"resourceVersion":"1000"`, 1)
 	objects := a.cluster(func(l *v1alpha1.RemediationLedger) {
 		l.Status.Chains = []v1alpha1.EvidenceChain{{PolicyUID: "uid-of-production", Sequence: a.head.Sequence, Digest: a.head.Digest}}

@@ -20,15 +20,17 @@ import (
 
 type getOptions struct {
 	source
-	output string
-	step   int32
+	output  string
+	step    int32
+	release string
+	run     int64
 }
 
 func (a *app) getCommand() *cobra.Command {
 	var o getOptions
 	cmd := &cobra.Command{
-		Use:   "get [NAMESPACE/]PLAN --evidence URL",
-		Short: "Print the evidence packet of a plan",
+		Use:   "get ([NAMESPACE/]PLAN | --release [NAMESPACE/]NAME) --evidence URL",
+		Short: "Print the evidence packet of a plan, or the records of a release",
 		Long: `Print the evidence packet of a plan: what drifted and how severe that was, by which
 policy and plan it was put back, how each step ended and how long it took, who
 asked for it, what was written, and the signed records. Only records with a good
@@ -37,23 +39,33 @@ says whether the chain is whole. The plan may be gone by now.
 
 -o json and -o yaml print the packet with all contents and signed statements.
 Values that look like secrets are replaced in the contents. --step prints only the
-records of one step.`,
+records of one step.
+
+--release prints the records of an ABRelease instead: its decisions, and the intent
+and the end of each work. --run prints only those of one run. The release may be gone
+by now.`,
 		Example: invocation.Examples(
 			"# What an auditor wants to know about a plan", "%s evidence get production-3f9c2a -n shop --evidence s3://evidence?region=eu-central-1",
 			"# The policy as it was then", "%s evidence get production-3f9c2a -n shop --evidence ./copy -o json | jq .policy.body",
-			"# One step, as it was signed, from a copy and without a cluster", "%s evidence get shop/production-3f9c2a --step 0 --evidence ./copy --key public.pem --offline -o json"),
+			"# One step, as it was signed, from a copy and without a cluster", "%s evidence get shop/production-3f9c2a --step 0 --evidence ./copy --key public.pem --offline -o json",
+			"# Run 7 of a release", "%s evidence get --release pay --run 7 -n shop --evidence ./copy"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.get(cmd, args, &o) },
 		ValidArgsFunction: remediation.CompletePlan(a.Invocation),
 	}
 	o.addFlags(cmd)
 	invocation.AddOutputFlag(cmd, &o.output, "json", "yaml", "wide")
 	cmd.Flags().Int32Var(&o.step, "step", 0, "Only records of this step, from 0.")
+	cmd.Flags().StringVar(&o.release, "release", "", "Print the records of this ABRelease.")
+	cmd.Flags().Int64Var(&o.run, "run", 0, "Only records of this run of the release, from 1.")
 	return cmd
 }
 
 func (a *app) get(cmd *cobra.Command, args []string, o *getOptions) error {
 	if err := invocation.FirstError(invocation.CheckOutput(cmd, o.output, "json", "yaml", "wide"), o.check(cmd)); err != nil {
 		return err
+	}
+	if o.release != "" || cmd.Flags().Changed("run") {
+		return a.getRelease(cmd, args, o)
 	}
 	plan, err := invocation.OneArgument(cmd, args, "plan")
 	if err != nil {
@@ -64,30 +76,75 @@ func (a *app) get(cmd *cobra.Command, args []string, o *getOptions) error {
 	if err != nil {
 		return err
 	}
-	namespace, name, qualified := strings.Cut(plan, "/")
-	if !qualified {
-		namespace, name = working, plan
-	}
-	found, err := o.recordsOf(ctx, keys, func(r *evidence.Record) bool {
-		ofStep := !cmd.Flags().Changed("step") || (r.Step != nil && r.Step.Index == o.step)
+	namespace, name := splitName(plan, working)
+	oneStep := cmd.Flags().Changed("step")
+	found, err := a.findRecords(ctx, &o.source, keys, fmt.Sprintf("plan %s/%s", namespace, name), func(r *evidence.Record) bool {
+		ofStep := !oneStep || (r.Step != nil && r.Step.Index == o.step)
 		return r.Plan != nil && r.Plan.Namespace == namespace && r.Plan.Name == name && ofStep
 	})
 	if err != nil {
 		return err
 	}
+	if !oneStep {
+		return a.printPacket(ctx, &o.source, found, o.output)
+	}
+	return a.printRecords(found, o.output)
+}
+
+// getRelease prints the records of a release.
+func (a *app) getRelease(cmd *cobra.Command, args []string, o *getOptions) error {
+	switch {
+	case o.release == "":
+		return invocation.UsageErrorf(cmd, "--run needs --release")
+	case cmd.Flags().Changed("run") && o.run < 1:
+		return invocation.UsageErrorf(cmd, "--run is %d; runs count from 1", o.run)
+	case cmd.Flags().Changed("step"):
+		return invocation.UsageErrorf(cmd, "--step and --release exclude each other: a release has no steps")
+	}
+	if err := invocation.NoArguments(cmd, args); err != nil {
+		return err
+	}
+	working, keys, err := a.evidenceWorld(cmd.Context(), &o.source)
+	if err != nil {
+		return err
+	}
+	filter := releaseFilter{run: o.run}
+	filter.namespace, filter.name = splitName(o.release, working)
+	found, err := a.findRecords(cmd.Context(), &o.source, keys, filter.String(), filter.matches)
+	if err != nil {
+		return err
+	}
+	return a.printRecords(found, o.output)
+}
+
+// splitName takes the namespace from the name, or else the one in which the user works.
+func splitName(qualified, working string) (namespace, name string) {
+	if namespace, name, found := strings.Cut(qualified, "/"); found {
+		return namespace, name
+	}
+	return working, qualified
+}
+
+// findRecords reads the good records that are wanted, and fails if the store has none of them.
+func (a *app) findRecords(ctx context.Context, s *source, keys believed, of string, wanted func(*evidence.Record) bool) (*recordsFound, error) {
+	found, err := s.recordsOf(ctx, keys, wanted)
+	if err != nil {
+		return nil, err
+	}
 	if found.problems > 0 {
 		a.Warn("the store has %s; %s evidence verify tells which", plural.Of(found.problems, "problem"), invocation.DisplayName)
 	}
 	if len(found.records) == 0 {
-		return fmt.Errorf("there is no good record of plan %s/%s in %s", namespace, name, o.store)
+		return nil, fmt.Errorf("there is no good record of %s in %s", of, s.store)
 	}
-	switch oneStep := cmd.Flags().Changed("step"); {
-	case !oneStep:
-		return a.printPacket(ctx, &o.source, found, o.output)
-	case o.output == "json" || o.output == "yaml":
-		return a.PrintStructured(o.output, map[string]any{"records": reportRecords(found)})
+	return found, nil
+}
+
+func (a *app) printRecords(found *recordsFound, output string) error {
+	if output == "json" || output == "yaml" {
+		return a.PrintStructured(output, map[string]any{"records": reportRecords(found)})
 	}
-	return a.Print(a.describeRecords(found, o.output == "wide"))
+	return a.Print(a.describeRecords(found, output == "wide"))
 }
 
 // evidenceWorld gives the namespace in which the user works, and the public keys,
@@ -201,6 +258,7 @@ func (a *app) describeRecord(d *invocation.Description, s *evidence.Sealed, wide
 	r := &s.Record
 	d.Line(0, "#%d  %s  %s (%s)", r.Chain.Sequence, recordWords(r), r.At.Format("2006-01-02T15:04:05Z"), a.FormatAgo(metav1.NewTime(r.At)))
 	d.Field("  Object", r.Subject.String())
+	describeDelivery(d, r.Delivery, wide)
 	if r.Withdraws != nil {
 		d.Field("  Withdraws", fmt.Sprintf("#%d, which was decided and never stored", r.Withdraws.Sequence))
 	}

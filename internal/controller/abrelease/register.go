@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/plumbline-dev/plumbline/internal/fairqueue"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -37,7 +38,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, watcher Watcher) error {
 		// The release that goes makes room for the next one of its Service.
 		Watches(&v1alpha1.ABRelease{}, handler.Funcs{DeleteFunc: r.wakeRivals}).
 		WatchesRawSource(sights(watcher)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers})
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, NewQueue: fairqueue.ForRequests})
 	if r.Revisions != nil {
 		releases = releases.Watches(&v1alpha1.RolloutStrategy{}, handler.EnqueueRequestsFromMapFunc(r.findNaming)).
 			Watches(&v1alpha1.ReleaseWork{}, handler.EnqueueRequestsFromMapFunc(findAsking))

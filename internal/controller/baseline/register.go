@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/plumbline-dev/plumbline/internal/fairqueue"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
@@ -94,7 +95,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, trigger *Trigger) error {
 		MaxConcurrentReconciles: workers,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[kube.Key](triedSoon, triedAgain),
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[kube.Key]) queue {
-			return newFairQueue(name, limiter)
+			return fairqueue.New(name, limiter, func(key kube.Key) string { return key.Namespace })
 		},
 		Reconciler: r,
 		LogConstructor: func(key *kube.Key) logr.Logger {

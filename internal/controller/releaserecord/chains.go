@@ -117,8 +117,9 @@ func (r *Reconciler) survey(ctx context.Context) (unread, err error) {
 	return unread, nil
 }
 
-// bury records the end of all releases that are gone since this process or one before it recorded of them.
-func (r *Reconciler) bury(ctx context.Context) error {
+// bury records the end of all releases that are gone since this process or one before it recorded of them, and
+// returns whether more records are missing.
+func (r *Reconciler) bury(ctx context.Context) (more bool, err error) {
 	r.mu.Lock()
 	keys := map[types.NamespacedName]bool{}
 	for _, state := range r.known {
@@ -134,11 +135,13 @@ func (r *Reconciler) bury(ctx context.Context) error {
 			continue // this process has seen it go, and looks at it again
 		}
 		if err == nil {
-			err = r.recordGone(ctx, key, place{}, release, nil)
+			var rest bool
+			rest, err = r.recordGone(ctx, key, place{}, release, nil)
+			more = more || rest
 		}
 		failed = errors.Join(failed, err)
 	}
-	return failed
+	return more, failed
 }
 
 // stateOf returns what this process knows of a chain; nil if it has not met the chain.
@@ -175,26 +178,31 @@ func (r *Reconciler) state(ctx context.Context, at place) (*record.State, error)
 	return state, nil
 }
 
-// write appends the records that are missing of a release, and keeps the end of the chain. After a failure it is
-// not known what the chain has, so it is read again.
-func (r *Reconciler) write(ctx context.Context, at place, f *record.Facts) error {
+// maxRecords bounds the records of one release that are written in a row. All releases share one worker, and
+// those of other namespaces have their turn in between.
+const maxRecords = 16
+
+// write appends the records that are missing of a release, up to maxRecords, and keeps the end of the chain. It
+// returns whether more are missing. After a failure it is not known what the chain has, so it is read again.
+func (r *Reconciler) write(ctx context.Context, at place, f *record.Facts) (more bool, err error) {
 	state, err := r.state(ctx, at)
 	if err != nil {
-		return err
+		return false, err
 	}
 	records := record.Next(state.Cursors, f) // the one worker alone changes them
-	for i := range records {
+	more = len(records) > maxRecords
+	for i := range records[:min(len(records), maxRecords)] {
 		if err := r.append(ctx, at, state, &records[i]); err != nil {
 			r.mu.Lock()
 			delete(r.known, at)
 			r.mu.Unlock()
-			return err
+			return false, err
 		}
 	}
 	if err := r.Chains.KeepHead(ctx, at.ledger, at.chain); err != nil {
-		return fmt.Errorf("keeping the end of the records of releases: %w", err)
+		return false, fmt.Errorf("keeping the end of the records of releases: %w", err)
 	}
-	return nil
+	return more, nil
 }
 
 func (r *Reconciler) append(ctx context.Context, at place, state *record.State, one *evidence.Record) (err error) {

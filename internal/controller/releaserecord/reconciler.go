@@ -24,8 +24,12 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/work"
 )
 
-// again is when a release is looked at again whose records could not be stored.
-const again = 3 * time.Second
+// again is when a release is looked at again whose records could not be stored, and soon when more records of
+// the release are missing than one look writes.
+const (
+	again = 3 * time.Second
+	soon  = time.Millisecond
+)
 
 // Chains writes records; *exec.Recorder does.
 type Chains interface {
@@ -114,7 +118,7 @@ func (r *Reconciler) HasEnd(w *v1alpha1.ReleaseWork) bool {
 
 // Reconcile records what is missing of a release. A failure is told in the works that wait for it.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	err := r.reconcile(ctx, request.NamespacedName)
+	more, err := r.reconcile(ctx, request.NamespacedName)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err()
 	}
@@ -126,14 +130,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: again}, nil
 	}
 	delete(r.problems, request.NamespacedName)
+	if more {
+		return reconcile.Result{RequeueAfter: soon}, nil
+	}
 	return reconcile.Result{}, nil
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) error {
+// reconcile records what is missing, up to the bound of one look, and returns whether more is missing.
+func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) (more bool, err error) {
 	if key == surveyKey || !r.surveyed {
 		// A chain that cannot be read keeps no other chain from going on.
 		if unread, err := r.survey(ctx); err != nil || key == surveyKey && unread != nil {
-			return errors.Join(err, unread)
+			return false, errors.Join(err, unread)
 		}
 		r.surveyed = true
 	}
@@ -142,27 +150,27 @@ func (r *Reconciler) reconcile(ctx context.Context, key types.NamespacedName) er
 	}
 	at, met, err := r.meet(ctx, key)
 	if err != nil {
-		return err
+		return false, err
 	}
 	// The release is read after the cursors: what is read before could be older than what is recorded.
 	release, works, err := r.read(ctx, key)
 	if err != nil {
-		return err
+		return false, err
 	}
 	gone := r.lastOf(key)
-	if err := r.recordGone(ctx, key, at, release, gone); err != nil {
-		return err
+	if more, err = r.recordGone(ctx, key, at, release, gone); err != nil || more {
+		return more, err
 	}
 	r.forget(key, gone)
 	if release == nil || !met {
-		return nil
+		return false, nil
 	}
 	facts := &record.Facts{Chain: at.chain, Environment: at.environment, Release: release, Works: works, Now: r.Time.Now()}
-	if err := r.write(ctx, at, facts); err != nil {
-		return err
+	if more, err = r.write(ctx, at, facts); err != nil {
+		return false, err
 	}
 	r.wake(works, release)
-	return nil
+	return more, nil
 }
 
 // meet finds the chain of a release, and reads its end. A release of which there is nothing to record makes
@@ -195,14 +203,14 @@ func hasRecords(release *v1alpha1.ABRelease, works []v1alpha1.ReleaseWork) bool 
 }
 
 // recordGone records the end of releases that had the name and do not exist any more, of some of which the last
-// state is known.
-func (r *Reconciler) recordGone(ctx context.Context, key types.NamespacedName, at place, live *v1alpha1.ABRelease, states []*v1alpha1.ABRelease) error {
-	var failed error
+// state is known. It returns whether more records are missing.
+func (r *Reconciler) recordGone(ctx context.Context, key types.NamespacedName, at place, live *v1alpha1.ABRelease, states []*v1alpha1.ABRelease) (more bool, failed error) {
 	for _, g := range r.buried(key, at, live, states) {
 		facts := &record.Facts{Chain: g.at.chain, Environment: g.at.environment, Release: g.last, Gone: true, Now: r.Time.Now()}
-		failed = errors.Join(failed, r.write(ctx, g.at, facts))
+		rest, err := r.write(ctx, g.at, facts)
+		more, failed = more || rest, errors.Join(failed, err)
 	}
-	return failed
+	return more, failed
 }
 
 // lastOf returns the last states of releases of a name that are gone.

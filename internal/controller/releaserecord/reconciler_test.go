@@ -126,6 +126,41 @@ func TestANewProcessTellsNothingAgain(t *testing.T) {
 	}
 }
 
+// TestAnotherNamespaceHasItsTurnWithinALongHistory: one look writes 16 records, and asks for the next look.
+// Records of a release that is gone have the same bound.
+func TestAnotherNamespaceHasItsTurnWithinALongHistory(t *testing.T) {
+	w := newWorld(t)
+	release := w.release(web, "r-1", 40)
+	w.release(lone, "r-2", 1)
+	r := w.start()
+	more := func(want string) {
+		t.Helper()
+		got, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: web})
+		if err != nil || got.RequeueAfter != soon {
+			t.Errorf("%+v, %v, want another look soon", got, err)
+		}
+		w.wants("uid-of-production", want)
+	}
+	more("16 ReleaseDecision")
+	w.look(r, lone)
+	w.wants("uid-of-"+system, "1 ReleaseDecision")
+	more("32 ReleaseDecision")
+	// The release goes, and its last 20 lines are told from its last state.
+	if err := w.api.Delete(t.Context(), release.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 12 {
+		release.Status.Rollout.History = append(release.Status.Rollout.History, v1alpha1.RolloutEvent{Number: int64(41 + n), EventTime: metav1.NewTime(now), Event: "ab.rolled_back"})
+	}
+	r.last[web] = []*v1alpha1.ABRelease{release}
+	more("48 ReleaseDecision")
+	w.look(r, web)
+	w.wants("uid-of-production", "52 ReleaseDecision", "1 ReleaseGone")
+	if len(r.last) > 0 {
+		t.Errorf("the last states %v are kept after their records", r.last)
+	}
+}
+
 // TestAFailureIsToldToTheWorksThatWait: of the store, or of the ledger.
 func TestAFailureIsToldToTheWorksThatWait(t *testing.T) {
 	for name, fail := range map[string]func(*world, error){

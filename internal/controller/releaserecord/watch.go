@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/plumbline-dev/plumbline/internal/fairqueue"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/record"
 )
@@ -36,7 +37,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.ABRelease{}, r.followReleases(), builder.WithPredicates(decided())).
 		Watches(&v1alpha1.ReleaseWork{}, handler.EnqueueRequestsFromMapFunc(releaseOf), builder.WithPredicates(carried())).
 		WatchesRawSource(begin).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).Complete(r)
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: fairqueue.ForRequests}).Complete(r)
 	if err != nil {
 		return fmt.Errorf("registering the controller of the records of releases: %w", err)
 	}

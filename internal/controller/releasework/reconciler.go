@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/plumbline-dev/plumbline/internal/fairqueue"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
@@ -77,7 +78,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).Named("releasework").
 		For(&v1alpha1.ReleaseWork{}, builder.WithPredicates(predicate.GenerationChangedPredicate{}, unfinished())).
 		WatchesRawSource(source.TypedChannel(r.Records.Woken(), &handler.TypedEnqueueRequestForObject[*v1alpha1.ReleaseWork]{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).Complete(r)
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: fairqueue.ForRequests}).Complete(r)
 	if err != nil {
 		return fmt.Errorf("registering the controller of ReleaseWorks: %w", err)
 	}

@@ -58,6 +58,7 @@ func wantApplied(t *testing.T, d *appsv1.Deployment, when string, want appliedSt
 }
 
 func TestBeyondTheBoundOfEntriesNoServerSideApplyIsStamped(t *testing.T) {
+	needsStampingPolicy(t)
 	d := newApplied(t, "entries")
 	lastApplied("ci", `{"a":1}`).do(t, d)
 	wantApplied(t, d, "after kubectl apply", appliedStamp{"ci", "", "last-applied"})
@@ -101,6 +102,7 @@ func deepFields(levels int) string {
 // entry was compared by its length, and the API server made that text anew for each level
 // of the entry.
 func TestAFilledEntryOfAnApplyKeepsNobodyFromWriting(t *testing.T) {
+	needsStampingPolicy(t)
 	for name, fill := range map[string]struct{ fields, fewer string }{
 		"many fields in many fields": {wideFields(240, "{}"), wideFields(239, "{}")},
 		"two thousand levels":        {deepFields(2000), deepFields(1999)},
@@ -126,6 +128,7 @@ func TestAFilledEntryOfAnApplyKeepsNobodyFromWriting(t *testing.T) {
 // More fields than the cost of an expression allows: the policy refuses the write whose
 // stamp it cannot find out, and no other one.
 func TestAWriteThatCostsTooMuchToLookAtIsRefused(t *testing.T) {
+	needsStampingPolicy(t)
 	d := newApplied(t, "costly")
 	if err := putEntries(t, d, "mallory", "mallory", applyEntry("ci", wideFields(240, `{"f:a":{}}`))); err != nil {
 		t.Fatal(err)

@@ -67,6 +67,7 @@ func lastApplied(user, config string) sent {
 }
 
 func TestAnApplyThatChangesNoContentIsStamped(t *testing.T) {
+	needsStampingPolicy(t)
 	ssa, config := "manager=ci", "last-applied"
 	tests := map[string]struct {
 		writes []sent
@@ -204,6 +205,7 @@ func liveVersion(t *testing.T, o client.Object) string {
 }
 
 func TestAStampOfAnApplyNamesTheVersionBefore(t *testing.T) {
+	needsStampingPolicy(t)
 	d := deployment("applied-after")
 	if err := mustBe(t, "alice", "tenants").Create(t.Context(), d); err != nil {
 		t.Fatal(err)

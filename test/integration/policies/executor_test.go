@@ -108,6 +108,7 @@ func TestTheExecutorMayAskWhatSomebodyMay(t *testing.T) {
 // A write of the executor's is stamped like everybody's, so that it can be told
 // from others.
 func TestTheExecutorsWritesAreStamped(t *testing.T) {
+	needsStampingPolicy(t)
 	d := deployment("put-back")
 	mustCreate(t, alice, d)
 	if err := merged(t, execute, d, `{"spec":{"replicas":4}}`); err != nil {

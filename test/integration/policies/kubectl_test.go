@@ -20,6 +20,7 @@ import (
 // A stamp must not make every GitOps tool see a difference: a dry run of what is
 // already there, by somebody else, has to come back as it is stored.
 func TestDiffOfTheLiveObjectByAnotherUserShowsNothing(t *testing.T) {
+	needsStampingPolicy(t)
 	d := deployment("diffed")
 	if err := mustBe(t, "alice", "tenants").Create(t.Context(), d); err != nil {
 		t.Fatal(err)

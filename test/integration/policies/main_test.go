@@ -115,6 +115,14 @@ func values() []string {
 	return args
 }
 
+// needsStampingPolicy skips a test of the policy that stamps writers on the oldest Kubernetes.
+func needsStampingPolicy(t *testing.T) {
+	t.Helper()
+	if apiserver.HasOldest() {
+		t.Skip("the oldest Kubernetes does not serve MutatingAdmissionPolicies: the webhook stamps there")
+	}
+}
+
 // setUp installs what works without pods.
 func setUp(ctx context.Context) (err error) {
 	if err := v1alpha1.AddToScheme(scheme.Scheme); err != nil {

@@ -16,6 +16,7 @@ import (
 )
 
 func TestAStampCannotBeForgedThroughStatus(t *testing.T) {
+	needsStampingPolicy(t)
 	forgeJSON := `[{"op":"replace","path":"/metadata/annotations","value":{"plumbline.dev/writer":"ci"}}]`
 	tests := map[string]struct {
 		kind    types.PatchType
@@ -61,6 +62,7 @@ func TestAStampCannotBeForgedThroughStatus(t *testing.T) {
 }
 
 func TestAStatusOfACustomResourceCannotForgeEither(t *testing.T) {
+	needsStampingPolicy(t)
 	o := object("example.com/v1", "Widget", "status", nil)
 	if err := mustBe(t, "alice", "roots").Create(t.Context(), o); err != nil {
 		t.Fatal(err)

@@ -65,6 +65,7 @@ func jsonPatch(user, patch string) write {
 }
 
 func TestAnObjectCarriesTheNameOfWhoLastChangedItsContent(t *testing.T) {
+	needsStampingPolicy(t)
 	tests := map[string]struct {
 		writes []write // after the creation by alice
 		want   stamp
@@ -143,6 +144,7 @@ func manyGroups(n int) []string {
 }
 
 func TestACreationWithAForgedStampIsTheCreators(t *testing.T) {
+	needsStampingPolicy(t)
 	d := deployment("forged-at-birth")
 	d.Annotations = map[string]string{v1alpha1.AnnotationWriter: "ci", v1alpha1.AnnotationWriterGroups: "ops"}
 	if err := mustBe(t, "mallory", "tenants").Create(t.Context(), d); err != nil {
@@ -154,6 +156,7 @@ func TestACreationWithAForgedStampIsTheCreators(t *testing.T) {
 }
 
 func TestAnObjectOlderThanThePolicy(t *testing.T) {
+	needsStampingPolicy(t)
 	legacy := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "legacy", Namespace: tenant}}
 	apply(t, legacy, merge("mallory", forge))
 	if diff := cmp.Diff(stamp{}, stampOf(legacy)); diff != "" {
@@ -166,6 +169,7 @@ func TestAnObjectOlderThanThePolicy(t *testing.T) {
 }
 
 func TestAPutWithoutAnnotationsKeepsTheStamp(t *testing.T) {
+	needsStampingPolicy(t)
 	d := deployment("put")
 	if err := mustBe(t, "alice", "tenants").Create(t.Context(), d); err != nil {
 		t.Fatal(err)
@@ -192,6 +196,7 @@ func TestAPutWithoutAnnotationsKeepsTheStamp(t *testing.T) {
 }
 
 func TestAScaleLeavesTheStampAsItIs(t *testing.T) {
+	needsStampingPolicy(t)
 	d := deployment("scaled")
 	if err := mustBe(t, "alice", "tenants").Create(t.Context(), d); err != nil {
 		t.Fatal(err)
@@ -212,6 +217,7 @@ func TestAScaleLeavesTheStampAsItIs(t *testing.T) {
 }
 
 func TestServerSideApplyNeitherOwnsNorFightsOverTheStamp(t *testing.T) {
+	needsStampingPolicy(t)
 	apply := func(user string, replicas int64) *unstructured.Unstructured {
 		o := object("apps/v1", "Deployment", "applied", map[string]any{"spec": map[string]any{
 			"replicas": replicas, "selector": map[string]any{"matchLabels": map[string]any{"app": "a"}},
@@ -245,6 +251,7 @@ func TestServerSideApplyNeitherOwnsNorFightsOverTheStamp(t *testing.T) {
 }
 
 func TestKindsWithoutSpecAreStampedByTheirContent(t *testing.T) {
+	needsStampingPolicy(t)
 	tests := map[string]struct {
 		object *unstructured.Unstructured
 		patch  string
@@ -287,6 +294,7 @@ func TestTheStampLeavesBigNumbersOfACustomResourceAlone(t *testing.T) {
 
 // An owner must not decide whether a stamp is evidence: C1 of the guard's review.
 func TestAnOwnerMakesNoDifferenceToTheStamp(t *testing.T) {
+	needsStampingPolicy(t)
 	owner := func(apiVersion, kind string) map[string]any {
 		return map[string]any{"apiVersion": apiVersion, "kind": kind, "name": "web", "uid": "0", "controller": true}
 	}
@@ -324,6 +332,7 @@ func TestAnOwnerMakesNoDifferenceToTheStamp(t *testing.T) {
 }
 
 func TestAnOwnerAddedWithTheChangeFreesNothing(t *testing.T) {
+	needsStampingPolicy(t)
 	rs := replicaSet("adopted", nil)
 	if err := mustBe(t, "alice", "roots").Create(t.Context(), rs); err != nil {
 		t.Fatal(err)
@@ -348,6 +357,7 @@ func replicaSet(name string, owner map[string]any) *unstructured.Unstructured {
 }
 
 func TestObjectsThatTheAPIServerAcceptsStayAccepted(t *testing.T) {
+	needsStampingPolicy(t)
 	doubled := deployment("doubled-env")
 	doubled.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}
 	doubledPorts := deployment("doubled-ports")
@@ -386,6 +396,7 @@ func TestObjectsThatTheAPIServerAcceptsStayAccepted(t *testing.T) {
 // One test for writer and status policy: the API server itself takes seconds
 // for each write of such an object.
 func TestAnObjectFullOfAnnotationsIsStampedAndKeepsItsStamp(t *testing.T) {
+	needsStampingPolicy(t)
 	rotation.Share(t, 3)
 	d := deployment("annotated")
 	d.Annotations = manyAnnotations()
@@ -419,6 +430,7 @@ func manyAnnotations() map[string]string {
 }
 
 func TestTheOtherDefaultKindsAreStamped(t *testing.T) {
+	needsStampingPolicy(t)
 	pod := map[string]any{"containers": []any{map[string]any{"name": "app", "image": "shop:1"}}}
 	template := map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "a"}}, "spec": pod}
 	selector := map[string]any{"matchLabels": map[string]any{"app": "a"}}

@@ -1,46 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+// Package fairqueue has a work queue for controllers that serves the namespaces in turn.
+package fairqueue
 
 import (
 	"sync"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-
-	"github.com/plumbline-dev/plumbline/internal/kube"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// fairQueue is a work queue that hands out the objects of the namespaces in turn, one of
+// Queue is a work queue that hands out the objects of the namespaces in turn, one of
 // each (round robin). So a tenant who writes many objects delays an object of another
 // tenant by one object at a time. Objects that were added with a negative priority come
 // after all others, in turns of their own.
-type fairQueue struct {
-	workqueue.TypedRateLimitingInterface[kube.Key]
-	turns *turns
+type Queue[K comparable] struct {
+	workqueue.TypedRateLimitingInterface[K]
+	turns *turns[K]
 }
 
-var _ priorityqueue.PriorityQueue[kube.Key] = (*fairQueue)(nil)
+var _ priorityqueue.PriorityQueue[string] = (*Queue[string])(nil)
 
-func newFairQueue(name string, limiter workqueue.TypedRateLimiter[kube.Key]) *fairQueue {
-	t := &turns{waiting: map[kube.Key]bool{}, asked: map[kube.Key]bool{}}
-	inner := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[kube.Key]{Name: name, Queue: t})
-	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[kube.Key]{Queue: inner})
-	return &fairQueue{
+// New makes a queue with the name that its metrics have. The limiter says when a key is tried again.
+func New[K comparable](name string, limiter workqueue.TypedRateLimiter[K], namespaceOf func(K) string) *Queue[K] {
+	t := &turns[K]{waiting: map[K]bool{}, asked: map[K]bool{}}
+	t.news.namespaceOf, t.later.namespaceOf = namespaceOf, namespaceOf
+	inner := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Name: name, Queue: t})
+	delaying := workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Queue: inner})
+	return &Queue[K]{
 		TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
-			workqueue.TypedRateLimitingQueueConfig[kube.Key]{DelayingQueue: delaying}),
+			workqueue.TypedRateLimitingQueueConfig[K]{DelayingQueue: delaying}),
 		turns: t,
 	}
 }
 
+// ForRequests makes a queue for a controller of the builder.
+func ForRequests(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	return New(name, limiter, func(request reconcile.Request) string { return request.Namespace })
+}
+
 // Add adds an object that has news of its own.
-func (q *fairQueue) Add(key kube.Key) {
+func (q *Queue[K]) Add(key K) {
 	q.turns.ask(key, false)
 	q.TypedRateLimitingInterface.Add(key)
 }
 
 // AddWithOpts adds objects. A priority counts for what is added at once.
-func (q *fairQueue) AddWithOpts(o priorityqueue.AddOpts, keys ...kube.Key) {
+func (q *Queue[K]) AddWithOpts(o priorityqueue.AddOpts, keys ...K) {
 	for _, key := range keys {
 		switch {
 		case o.RateLimited:
@@ -55,26 +62,26 @@ func (q *fairQueue) AddWithOpts(o priorityqueue.AddOpts, keys ...kube.Key) {
 }
 
 // GetWithPriority waits for the next object. The priority is always 0.
-func (q *fairQueue) GetWithPriority() (key kube.Key, priority int, shutdown bool) {
+func (q *Queue[K]) GetWithPriority() (key K, priority int, shutdown bool) {
 	key, shutdown = q.Get()
 	return key, 0, shutdown
 }
 
-// turns is the storage of a fairQueue, which calls Touch, Push, Len and Pop one at a time.
-type turns struct {
-	news, later ring
+// turns is the storage of a Queue, which calls Touch, Push, Len and Pop one at a time.
+type turns[K comparable] struct {
+	news, later ring[K]
 	// waiting are the keys in later; false once news of the object overtook it.
-	waiting map[kube.Key]bool
+	waiting map[K]bool
 	// overtaken counts the keys that are false in waiting.
 	overtaken int
 
 	mu sync.Mutex
 	// asked are the keys that are being added, and whether only for later.
-	asked map[kube.Key]bool
+	asked map[K]bool
 }
 
 // ask notes how a key is about to be added. Later never takes news back.
-func (t *turns) ask(key kube.Key, later bool) {
+func (t *turns[K]) ask(key K, later bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before, asked := t.asked[key]
@@ -82,7 +89,7 @@ func (t *turns) ask(key kube.Key, later bool) {
 }
 
 // take tells whether a key is added only for later.
-func (t *turns) take(key kube.Key) bool {
+func (t *turns[K]) take(key K) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	later := t.asked[key]
@@ -91,7 +98,7 @@ func (t *turns) take(key kube.Key) bool {
 }
 
 // Push implements workqueue.Queue.
-func (t *turns) Push(key kube.Key) {
+func (t *turns[K]) Push(key K) {
 	if !t.take(key) {
 		t.news.push(key)
 		return
@@ -105,7 +112,7 @@ func (t *turns) Push(key kube.Key) {
 }
 
 // Touch implements workqueue.Queue: a key that is in the queue is added again.
-func (t *turns) Touch(key kube.Key) {
+func (t *turns[K]) Touch(key K) {
 	if later := t.take(key); later || !t.waiting[key] {
 		return
 	}
@@ -115,10 +122,10 @@ func (t *turns) Touch(key kube.Key) {
 }
 
 // Len implements workqueue.Queue.
-func (t *turns) Len() int { return t.news.length + t.later.length - t.overtaken }
+func (t *turns[K]) Len() int { return t.news.length + t.later.length - t.overtaken }
 
 // Pop implements workqueue.Queue. The queue is not empty.
-func (t *turns) Pop() kube.Key {
+func (t *turns[K]) Pop() K {
 	defer t.sweep()
 	if t.news.length > 0 {
 		return t.news.pop()
@@ -135,32 +142,34 @@ func (t *turns) Pop() kube.Key {
 }
 
 // sweep removes the places of overtaken keys once no other key waits.
-func (t *turns) sweep() {
+func (t *turns[K]) sweep() {
 	if t.overtaken > 0 && t.overtaken == t.later.length {
-		t.later, t.overtaken = ring{}, 0
+		t.later, t.overtaken = ring[K]{namespaceOf: t.later.namespaceOf}, 0
 		clear(t.waiting)
 	}
 }
 
 // ring holds the keys of each namespace in their order, and serves the namespaces in turn.
-type ring struct {
-	namespaces []string // with keys, the next one first
-	keys       map[string][]kube.Key
-	length     int
+type ring[K comparable] struct {
+	namespaceOf func(K) string
+	namespaces  []string // with keys, the next one first
+	keys        map[string][]K
+	length      int
 }
 
-func (r *ring) push(key kube.Key) {
+func (r *ring[K]) push(key K) {
 	if r.keys == nil {
-		r.keys = map[string][]kube.Key{}
+		r.keys = map[string][]K{}
 	}
-	if len(r.keys[key.Namespace]) == 0 {
-		r.namespaces = append(r.namespaces, key.Namespace)
+	namespace := r.namespaceOf(key)
+	if len(r.keys[namespace]) == 0 {
+		r.namespaces = append(r.namespaces, namespace)
 	}
-	r.keys[key.Namespace] = append(r.keys[key.Namespace], key)
+	r.keys[namespace] = append(r.keys[namespace], key)
 	r.length++
 }
 
-func (r *ring) pop() kube.Key {
+func (r *ring[K]) pop() K {
 	namespace := r.namespaces[0]
 	r.namespaces = r.namespaces[1:]
 	key, rest := r.keys[namespace][0], r.keys[namespace][1:]

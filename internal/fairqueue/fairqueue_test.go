@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package baseline
+package fairqueue
 
 import (
 	"fmt"
@@ -10,27 +10,27 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-
-	"github.com/plumbline-dev/plumbline/internal/kube"
 )
 
-func newTestQueue(t interface{ Cleanup(func()) }) *fairQueue {
-	q := newFairQueue("test", workqueue.NewTypedItemExponentialFailureRateLimiter[kube.Key](triedSoon, triedAgain))
+func newTestQueue(t interface{ Cleanup(func()) }) *Queue[types.NamespacedName] {
+	q := New("test", workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](5*time.Millisecond, time.Minute),
+		func(key types.NamespacedName) string { return key.Namespace })
 	t.Cleanup(q.ShutDown)
 	return q
 }
 
 // keyAt reads "namespace/name".
-func keyAt(text string) kube.Key {
+func keyAt(text string) types.NamespacedName {
 	namespace, name, _ := strings.Cut(text, "/")
-	return kube.Key{Namespace: namespace, Name: name}
+	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-func (q *fairQueue) addLater(key kube.Key) {
+func addLater(q *Queue[types.NamespacedName], key types.NamespacedName) {
 	q.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, key)
 }
 
@@ -56,7 +56,7 @@ func TestNamespacesAreServedInTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q := newTestQueue(t)
 			var got []string
-			var held kube.Key
+			var held types.NamespacedName
 			get := func() {
 				key, priority, _ := q.GetWithPriority()
 				if priority != 0 {
@@ -71,7 +71,7 @@ func TestNamespacesAreServedInTurn(t *testing.T) {
 				case word == "done":
 					q.Done(held)
 				case later:
-					q.addLater(keyAt(text))
+					addLater(q, keyAt(text))
 				default:
 					q.Add(keyAt(text))
 				}
@@ -94,7 +94,7 @@ func TestNamespacesAreServedInTurn(t *testing.T) {
 func TestAFloodOfOneNamespaceDelaysAnotherByOneObject(t *testing.T) {
 	q := newTestQueue(t)
 	for i := range 10_000 {
-		q.Add(kube.Key{Namespace: "hostile", Name: fmt.Sprint(i)})
+		q.Add(types.NamespacedName{Namespace: "hostile", Name: fmt.Sprint(i)})
 	}
 	q.Add(keyAt("shop/web"))
 	for range 2 {
@@ -107,13 +107,15 @@ func TestAFloodOfOneNamespaceDelaysAnotherByOneObject(t *testing.T) {
 
 func TestWhatIsTriedAgainIsHandedOut(t *testing.T) {
 	q := newTestQueue(t)
-	for name, add := range map[string]func(kube.Key){
+	for name, add := range map[string]func(types.NamespacedName){
 		"at once": q.Add,
-		"after":   func(k kube.Key) { q.AddWithOpts(priorityqueue.AddOpts{After: time.Millisecond, Priority: new(0)}, k) },
-		"after later": func(k kube.Key) {
+		"after": func(k types.NamespacedName) {
+			q.AddWithOpts(priorityqueue.AddOpts{After: time.Millisecond, Priority: new(0)}, k)
+		},
+		"after later": func(k types.NamespacedName) {
 			q.AddWithOpts(priorityqueue.AddOpts{After: time.Millisecond, Priority: new(handler.LowPriority)}, k)
 		},
-		"by its rate": func(k kube.Key) { q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, k) },
+		"by its rate": func(k types.NamespacedName) { q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, k) },
 	} {
 		add(keyAt("a/" + name))
 		key, _, shutdown := q.GetWithPriority()
@@ -133,7 +135,7 @@ func TestWhatIsTriedAgainIsHandedOut(t *testing.T) {
 func TestTurnsAreFairWhateverIsAdded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := newTestQueue(t)
-		var news, later []kube.Key
+		var news, later []types.NamespacedName
 		waited := map[string]map[string]int{} // of a namespace with news, for each other
 		for range rapid.IntRange(0, 200).Draw(t, "steps") {
 			key := keyAt(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "namespace") + "/" + rapid.SampledFrom([]string{"1", "2", "3"}).Draw(t, "name"))
@@ -147,7 +149,7 @@ func TestTurnsAreFairWhateverIsAdded(t *testing.T) {
 					news = append(news, key)
 				}
 			case 1:
-				q.addLater(key)
+				addLater(q, key)
 				if !slices.Contains(news, key) && !slices.Contains(later, key) {
 					later = append(later, key)
 				}
@@ -165,14 +167,14 @@ func TestTurnsAreFairWhateverIsAdded(t *testing.T) {
 					from = &later
 				}
 				at := slices.Index(*from, got)
-				sameNamespace := func(k kube.Key) bool { return k.Namespace == got.Namespace }
+				sameNamespace := func(k types.NamespacedName) bool { return k.Namespace == got.Namespace }
 				if at < 0 || from == &news && slices.ContainsFunc(news[:at], sameNamespace) {
 					t.Fatalf("got %v of news %v and later %v", got, news, later)
 				}
 				*from = slices.Delete(*from, at, at+1)
 				delete(waited, got.Namespace)
 				for _, other := range []string{"a", "b", "c"} {
-					if other == got.Namespace || !slices.ContainsFunc(news, func(k kube.Key) bool { return k.Namespace == other }) {
+					if other == got.Namespace || !slices.ContainsFunc(news, func(k types.NamespacedName) bool { return k.Namespace == other }) {
 						continue
 					}
 					if waited[other] == nil {
