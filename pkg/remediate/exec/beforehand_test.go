@@ -114,3 +114,28 @@ func TestAnExecutorThatDiesAfterTheRecordsLeavesNoSecondOnes(t *testing.T) {
 		t.Errorf("the plan is %s, with %d records: %+v, %v", w.now().Status.Phase, records, report, err)
 	}
 }
+
+// Two executors may decide on different ends, as when the policy changes before the first end is
+// stored. Each end has a record of its own: the second would else pass for told.
+func TestAnotherEndHasARecordOfItsOwn(t *testing.T) {
+	w := newWorld(t)
+	w.fails = func(call, _ string) error {
+		if call == "update Baseline" && w.isVerified() {
+			return errNetwork // the target is not let go of
+		}
+		return nil
+	}
+	w.carry()
+	w.fails = nil
+	plan := w.now()
+	plan.Status.Steps[0].State, plan.Status.Steps[0].Reason = v1alpha1.StepFailed, v1alpha1.ReasonUnhealthy
+	if err := w.Client.Status().Update(t.Context(), plan); err != nil {
+		t.Fatal(err)
+	}
+	w.finish()
+	got, problems := w.decisions()
+	want := []string{"1 PlanCreated Created", "3 PlanFinished Succeeded", "4 PlanFinished Failed", "5 DecisionWithdrawn 3"}
+	if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
+		t.Errorf("%v; decisions (-want +got):\n%s", problems, diff)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -189,8 +190,19 @@ func (r *run) decisionRecord(next *v1alpha1.RemediationPlanStatus) (evidence.Rec
 		record.Occurrence = int32(min(r.plan.Generation, math.MaxInt32)) //nolint:gosec // bounded
 	case next.Phase == v1alpha1.PlanScheduled:
 		record.Occurrence = 1 // the other way to wait is told by a record of the same kind
+	case kind == evidence.KindPlanFinished:
+		record.Occurrence = endOccurrence(next.Phase)
 	}
 	return record, true
+}
+
+// endOccurrence tells the ends of a plan apart, which records of one kind tell: another executor may
+// decide otherwise before an end is stored.
+func endOccurrence(phase v1alpha1.PlanPhase) int32 {
+	ends := []v1alpha1.PlanPhase{
+		v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped,
+	}
+	return int32(max(0, slices.Index(ends, phase))) //nolint:gosec // few
 }
 
 // subject is the plan, for a record of a decision about it.

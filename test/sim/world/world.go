@@ -321,7 +321,13 @@ func (w *World) ended() bool {
 			}
 		}
 	}
-	return w.s.Quiet() && w.withdrawn() && (!w.plansItself || w.rests()) && (!w.plansItself && !w.quarantines() || w.assessed.Load())
+	return w.s.Quiet() && w.withdrawn() && (!w.plansItself || w.rests()) && w.isAssessed()
+}
+
+// isAssessed says that the assessor that judges targets, where there is one, has judged all. In a
+// namespace that is being deleted it can store no revision.
+func (w *World) isAssessed() bool {
+	return !w.plansItself && !w.quarantines() || w.assessed.Load() || w.quarantines() && w.terminating()
 }
 
 func final(plan apiserver.Object) bool {
