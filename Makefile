@@ -100,7 +100,7 @@ SELDOM := upgrade peers prometheus
 INPROCESS = execute assess $(filter-out execute assess $(SEPARATE:/...=) $(FLOODS) $(SELDOM),$(notdir $(patsubst %/,%,$(wildcard test/integration/*/))))
 integration = $(addprefix ./test/integration/,$(1))
 # Not set at once: the tool builds what it names.
-INTEGRATION = KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" ENVOY_OLDEST="$$($(CLUSTER_TOOL) which envoy-oldest)"
+INTEGRATION = KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" ENVOY_OLDEST="$$($(CLUSTER_TOOL) which envoy-oldest)" PROMETHEUS="$$($(CLUSTER_TOOL) which prometheus)" ALERTMANAGER="$$($(CLUSTER_TOOL) which alertmanager)"
 TEST_INTEGRATION = go test -vet=off -count=1 -tags integration -timeout 40m
 
 .PHONY: test-integration
@@ -237,9 +237,6 @@ bin/testreport: $(wildcard hack/testreport/*.go test/harness/waits/*.go)
 bin/promtool: hack/alerts/go.mod
 	cd hack/alerts && go build -tags remove_all_sd -o ../../bin/promtool github.com/prometheus/prometheus/cmd/promtool
 
-bin/prometheus: hack/alerts/go.mod
-	cd hack/alerts && go build -tags remove_all_sd -o ../../bin/prometheus github.com/prometheus/prometheus/cmd/prometheus
-
 .PHONY: e2e
 e2e: $(CLUSTER_TOOL) bin/testreport binaries ## Tests on a whole cluster with pods: the three below.
 # Two of them at a time, since they mostly wait and share no cluster.
@@ -254,8 +251,8 @@ e2e-mesh-long: $(CLUSTER_TOOL) ## Splits on real pods: ten rounds of steps, kill
 	PLUMBLINE_OUTAGE=10m E2E_NAME=mesh go test -count=1 -tags e2e -timeout 60m -v -run 'TestSplitsOutliveFaults' $(GO_TEST_FLAGS) ./test/e2e/...
 
 .PHONY: delivery-long
-delivery-long: $(CLUSTER_TOOL) binaries bin/prometheus ## Rollouts on real pods, each story, under 210 orders a second, and the gates' client with a real Prometheus (25 minutes).
-	PROMETHEUS=$(CURDIR)/bin/prometheus $(TEST_INTEGRATION) -v $(GO_TEST_FLAGS) $(call integration,prometheus)
+delivery-long: $(CLUSTER_TOOL) binaries ## Rollouts on real pods, each story, under 210 orders a second, and the gates' client with a real Prometheus (25 minutes).
+	$(INTEGRATION) $(TEST_INTEGRATION) -v $(GO_TEST_FLAGS) $(call integration,prometheus)
 	PLUMBLINE_LONG=1 E2E_NAME=delivery go test -count=1 -tags e2e -timeout 60m -v -run 'TestOnRealPods/rollouts' $(GO_TEST_FLAGS) ./test/e2e/...
 
 .PHONY: e2e-cluster

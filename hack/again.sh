@@ -21,7 +21,9 @@ KUBEBUILDER_ASSETS=$(bin/cluster assets)
 HELM=$(bin/cluster which helm)
 ENVOY=$(bin/cluster which envoy)
 ENVOY_OLDEST=$(bin/cluster which envoy-oldest)
-export KUBEBUILDER_ASSETS HELM ENVOY ENVOY_OLDEST
+PROMETHEUS=$(bin/cluster which prometheus)
+ALERTMANAGER=$(bin/cluster which alertmanager)
+export KUBEBUILDER_ASSETS HELM ENVOY ENVOY_OLDEST PROMETHEUS ALERTMANAGER
 while read -r package test; do
   tags=integration times=3
   if [[ $package == test/e2e ]]; then tags=e2e times=1; fi

@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.."
 export GOFLAGS='' CGO_ENABLED=0 GOWORK=off
 modules='{{with .Module}}{{if not .Main}}{{.Path}} {{if .Replace}}{{.Replace.Version}}{{else}}{{.Version}}{{end}}{{end}}{{end}}'
 # hack/alerts is not among them: promtool needs the client_golang that it was written for.
+# Nor are components/prometheus and components/alertmanager, for the same reason.
 # Nor is components/kubernetes-oldest, whose modules are as old as it is.
 programs=(
   ". -test -tags=integration,e2e ./..."

@@ -26,7 +26,9 @@ if [[ $package == ./test/integration/* || $package == ./test/sim/conformance* ]]
   HELM=$(bin/cluster which helm)
   ENVOY=$(bin/cluster which envoy)
   ENVOY_OLDEST=$(bin/cluster which envoy-oldest)
-  export KUBEBUILDER_ASSETS HELM ENVOY ENVOY_OLDEST
+  PROMETHEUS=$(bin/cluster which prometheus)
+  ALERTMANAGER=$(bin/cluster which alertmanager)
+  export KUBEBUILDER_ASSETS HELM ENVOY ENVOY_OLDEST PROMETHEUS ALERTMANAGER
 fi
 go test -c -vet=off "${flags[@]}" -o "$folder/tests" "$package"
 if [[ ! -e $folder/tests ]]; then

@@ -217,7 +217,11 @@ func newSetup(opts *assessor.Options, config *rest.Config, log logr.Logger) (ass
 		StampedGroups: options.SplitList(opts.StampedGroups), Registered: opts.Registered,
 		Rules:       specguard.Config{Key: key, Grace: opts.RecordGrace, Stamp: stampSource(opts)},
 		StampPolicy: opts.StampPolicy, Rollouts: opts.Rollouts,
-		Log: log, Clock: clock.RealClock{},
+		Effectiveness: assessor.Effectiveness{
+			Enabled: opts.Effectiveness, MaxConcurrent: opts.MaxConcurrentAssessments,
+			Prometheus: opts.Prometheus.Config, Alertmanager: opts.Alertmanager.Config, Watchdog: opts.Watchdog,
+		},
+		Log:           log, Clock: clock.RealClock{},
 	}
 	if opts.Redis.Address != "" {
 		setup.Records = details.NewReader(details.NewClient(opts.Redis.Details()), opts.Redis.KeyPrefix)

@@ -28,13 +28,13 @@ func gatesOf(opts *options.Gates, now func() time.Time) (gateSetup, error) {
 		return gateSetup{}, fmt.Errorf("reading where webhooks may be: %w", err)
 	}
 	setup := gateSetup{
-		installation: rollout.Installation{Prometheus: opts.PrometheusURL != "", InlineQueries: opts.InlineQueries, GateSecrets: options.SplitList(opts.Secrets), HeadroomPercent: &opts.HeadroomPercent},
+		installation: rollout.Installation{Prometheus: opts.Prometheus.URL != "", InlineQueries: opts.InlineQueries, GateSecrets: options.SplitList(opts.Secrets), HeadroomPercent: &opts.HeadroomPercent},
 		egress:       egress,
 	}
-	if opts.PrometheusURL == "" {
+	if opts.Prometheus.URL == "" {
 		return setup, nil
 	}
-	client, err := prometheus.New(prometheus.Config{URL: opts.PrometheusURL, CAFile: opts.PrometheusCAFile, TokenFile: opts.PrometheusTokenFile}, now)
+	client, err := prometheus.New(opts.Prometheus.Config, now)
 	if err != nil {
 		return gateSetup{}, err
 	}

@@ -6,7 +6,7 @@
 // # What it does
 //
 //	cluster preflight                     say what the machine lacks; install Debian packages when root
-//	cluster build [--only control-plane|helm|envoy|all]
+//	cluster build [--only control-plane|helm|envoy|metrics|all]
 //	                                      compile or fetch everything into the cache, once
 //	cluster assets                        print the folder for KUBEBUILDER_ASSETS
 //	cluster bin                           print the folders of kubectl, helm and ctr, for the PATH

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,8 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/selftest"
+	"github.com/plumbline-dev/plumbline/internal/source/alertmanager"
+	"github.com/plumbline-dev/plumbline/internal/source/prometheus"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
@@ -36,6 +39,7 @@ const (
 	minAPIServerMetrics = 10 * time.Second
 	minObjectCache      = 1 << 20
 	maxConcurrentChecks = 100
+	maxAssessments      = 100
 	// With a plan goes the memory of what was tried.
 	minPlanRetention = time.Hour
 )
@@ -64,6 +68,15 @@ type Options struct {
 	DigestKeyFile string
 	// Rollouts says that the installation has rollouts.
 	Rollouts bool
+	// Effectiveness says that the effect of remediations is assessed.
+	Effectiveness bool
+	// MaxConcurrentAssessments bounds the assessments that are looked at at once.
+	MaxConcurrentAssessments int
+	// Prometheus and Alertmanager are what assessments of effects ask; without an address they are not
+	// asked.
+	Prometheus, Alertmanager options.Source
+	// Watchdog is the name of an alert that always fires; empty for none.
+	Watchdog string
 	// RecordGrace is how long a change that only a record can explain waits for
 	// that record.
 	RecordGrace time.Duration
@@ -100,6 +113,11 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.StampWriter, "stamp-writer", false, "the webhook sets the writer stamp, no in-process policy does")
 	fs.BoolVar(&o.StampPolicy, "stamp-policy", false, "an in-process policy sets the writer stamp beside the webhook; with --stamp-writer, during a switch between the two")
 	fs.BoolVar(&o.Rollouts, "rollouts", false, "the installation has the rollouts of ABReleases: tell people about them, authorize what the executor leaves for them, and have plans wait; it needs rights to read ABReleases and ReleaseWorks")
+	fs.BoolVar(&o.Effectiveness, "effectiveness", false, "assess whether remediations helped, and whether they are still in effect; it needs rights to write EffectivenessAssessments and to read pods")
+	fs.IntVar(&o.MaxConcurrentAssessments, "max-concurrent-assessments", DefaultMaxConcurrentAssessments, "how many effectiveness assessments are looked at at once")
+	o.Prometheus.AddFlags(fs, "prometheus", prometheus.Name, "assessments ask for metrics; empty: no metrics are assessed")
+	o.Alertmanager.AddFlags(fs, "alertmanager", alertmanager.Name, "assessments ask for alerts; empty: no alerts are assessed")
+	fs.StringVar(&o.Watchdog, "alertmanager-watchdog", "", "name of an alert that always fires, which proves that alerts arrive; empty: Prometheus is asked for a proof")
 	fs.StringVar(&o.DigestKeyFile, "digest-key-file", "", "file with the key of value digests, 16 bytes or more; empty: a new key at every start")
 	fs.StringVar(&o.ExecutorUser, "executor-user", "", "user name of Plumbline's executor, whose writes authorize nothing; empty: there is none, and for the role execute its own service account's")
 	fs.DurationVar(&o.PlanRetention, "plan-retention", planRetention, "how long a remediation plan stays after its end")
@@ -157,8 +175,28 @@ func (o *Options) Validate() field.ErrorList {
 	if o.MaxConcurrentChecks < 1 || o.MaxConcurrentChecks > maxConcurrentChecks {
 		errs = append(errs, field.Invalid(field.NewPath("--max-concurrent-checks"), o.MaxConcurrentChecks, fmt.Sprintf("must be between 1 and %d", maxConcurrentChecks)))
 	}
+	if o.MaxConcurrentAssessments < 1 || o.MaxConcurrentAssessments > maxAssessments {
+		errs = append(errs, field.Invalid(field.NewPath("--max-concurrent-assessments"), o.MaxConcurrentAssessments, fmt.Sprintf("must be between 1 and %d", maxAssessments)))
+	}
+	errs = append(errs, o.validateSources()...)
 	if o.ObjectCacheBytes < minObjectCache {
 		errs = append(errs, field.Invalid(field.NewPath("--object-cache-bytes"), o.ObjectCacheBytes, fmt.Sprintf("must be at least %d", minObjectCache)))
+	}
+	return errs
+}
+
+// watchdogForm is the form of the names of alerts.
+var watchdogForm = regexp.MustCompile(`^[A-Za-z0-9_][-A-Za-z0-9_:. ]{0,127}$`)
+
+func (o *Options) validateSources() field.ErrorList {
+	errs := append(o.Prometheus.Validate(), o.Alertmanager.Validate()...)
+	path := field.NewPath("--alertmanager-watchdog")
+	switch {
+	case o.Watchdog == "":
+	case o.Alertmanager.URL == "":
+		errs = append(errs, field.Invalid(path, o.Watchdog, "is of no use without --alertmanager-url"))
+	case !watchdogForm.MatchString(o.Watchdog):
+		errs = append(errs, field.Invalid(path, o.Watchdog, "must be the name of an alert: letters, digits, spaces and _-:. up to 128"))
 	}
 	return errs
 }

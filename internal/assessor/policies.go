@@ -41,10 +41,10 @@ func (p *parts) addPolicies(mgr manager.Manager, setup Setup) error {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: setup.Namespace,
 		Source: &planning.FromCache{
 			Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Snapshot: p.guards.Snapshot, Objects: p.tracker, Read: p.readObject,
-			Rollouts: setup.Rollouts,
+			Rollouts: setup.Rollouts, Effectiveness: setup.Effectiveness.Enabled,
 		},
 		Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Notifier: tells, Clock: setup.time, Skew: setup.time.Skew,
-		ResyncPeriod: setup.ResyncPeriod, Executor: setup.Executor, Log: setup.Log.WithName("policy"),
+		ResyncPeriod: setup.ResyncPeriod, Executor: setup.Executor, Effectiveness: setup.Effectiveness.Enabled, Log: setup.Log.WithName("policy"),
 	}
 	p.anchor = &policy.Anchor{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: setup.Namespace, Clock: setup.Clock, Contradicted: contradicted, Log: setup.Log.WithName("anchor"),

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/plumbline-dev/plumbline/internal/checks"
+	"github.com/plumbline-dev/plumbline/internal/controller/assessment"
 	"github.com/plumbline-dev/plumbline/internal/controller/baseline"
 	"github.com/plumbline-dev/plumbline/internal/controller/environment"
 	"github.com/plumbline-dev/plumbline/internal/controller/guard"
@@ -69,6 +70,8 @@ type Setup struct {
 	// Rollouts says that the installation has rollouts: people are told about them by the channels of
 	// Environments, what the executor leaves for them is authorized, and plans wait for them.
 	Rollouts bool
+	// Effectiveness says whether the effect of remediations is assessed.
+	Effectiveness Effectiveness
 	// Notifier takes the place of the one that Notifications make; may be nil.
 	Notifier policy.Notifier
 	// Rules of pkg/specguard. Without a Key one is made that lives as long as
@@ -141,6 +144,7 @@ func (s *Setup) complete() error {
 	s.UnreadableAfter = cmp.Or(s.UnreadableAfter, unreadableAfter)
 	s.DriftThreshold = cmp.Or(s.DriftThreshold, resync.DefaultThreshold)
 	s.MaxConcurrentChecks = cmp.Or(s.MaxConcurrentChecks, checks.DefaultMaxConcurrent)
+	s.Effectiveness.MaxConcurrent = cmp.Or(s.Effectiveness.MaxConcurrent, DefaultMaxConcurrentAssessments)
 	s.ObjectCacheBytes = cmp.Or(s.ObjectCacheBytes, objectCacheBytes)
 	if len(s.Rules.Key) == 0 {
 		s.Rules.Key = make([]byte, 32)
@@ -183,6 +187,8 @@ type parts struct {
 	retention    *policy.Retention
 	requests     *policy.Requests
 	anchor       *policy.Anchor
+	opener       *assessment.Opener // nil where effects are not assessed, as assessments
+	assessments  *assessment.Reconciler
 	synced       func(schema.GroupVersionKind)
 }
 
@@ -203,6 +209,7 @@ func register(ctx context.Context, mgr manager.Manager, setup Setup) (*parts, er
 		p.people.Register(mgr),
 		p.retention.Register(mgr),
 		p.requests.Register(mgr),
+		p.registerEffectiveness(ctx, mgr),
 		mgr.Add(p.vigil),
 		mgr.Add(&kube.SchemaWatch{Tracker: p.tracker, Clock: setup.Clock}),
 		mgr.Add(p.checks),
@@ -265,6 +272,7 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		Records: baseline.NewRecords(), Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Clock: setup.Clock,
 		Config: baseline.Config{Rules: setup.Rules, Retention: setup.Retention, UnreadableAfter: setup.UnreadableAfter, ResyncPeriod: setup.ResyncPeriod, DriftInterval: setup.DriftInterval},
 	}
+	p.baselines.Config.Executor = setup.Executor
 	if setup.Rollouts {
 		p.baselines.Config.ReleaseExecutor = setup.Executor
 	}
@@ -273,6 +281,9 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		return nil, err
 	}
 	if err := p.addPolicies(mgr, setup); err != nil {
+		return nil, err
+	}
+	if err := p.addEffectiveness(mgr, setup); err != nil {
 		return nil, err
 	}
 	if p.figures, err = newFigures(mgr.GetClient(), tracker, setup); err != nil {

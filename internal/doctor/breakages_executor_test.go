@@ -18,8 +18,8 @@ func forgeryBreakages() map[string]map[string]breakage {
 	out := map[string]map[string]breakage{}
 	for id, name := range map[string]string{
 		"policy.policy-writers": policyWritersPolicy, "policy.plan-writers": planWritersPolicy,
-		"policy.request-writers": requestWritersPolicy,
-		"policy.ledger-writers":  ledgerWritersPolicy, "policy.executor-marks": executorMarksPolicy,
+		"policy.request-writers": requestWritersPolicy, "policy.assessment-writers": assessmentWritersPolicy,
+		"policy.ledger-writers": ledgerWritersPolicy, "policy.executor-marks": executorMarksPolicy,
 	} {
 		cases := validatingCases(name)
 		cases["a matchCondition"] = policyIn(name, func(p *Policy) { p.Conditions = []string{"never"} })
@@ -86,6 +86,16 @@ func whileOff(cases map[string]breakage) map[string]breakage {
 	return cases
 }
 
+// standbyCases are what can be wrong with the policy on standbys, beside a mesh.
+func standbyCases() map[string]breakage {
+	meshed := executorDeployment(func(w *Workload) { w.Args = append(w.Args, meshFlag) })
+	cases := map[string]breakage{"there is no mesh": on(func(*Snapshot) {})}
+	for what, breaks := range validatingCases(executorStandbysPolicy) {
+		cases[what] = both(meshed, breaks)
+	}
+	return whileOff(cases)
+}
+
 func executorBreakages() map[string]map[string]breakage {
 	down := executorDeployment(func(w *Workload) { w.Ready = 0 })
 	lease := func(change func(l *Lease)) breakage {
@@ -116,6 +126,7 @@ func executorBreakages() map[string]map[string]breakage {
 		"executor.evidence":   whileOff(evidenceCases()),
 
 		"policy.executor-creations": whileOff(validatingCases(executorCreationsPolicy)),
+		"policy.executor-standbys":  standbyCases(),
 	}
 }
 
@@ -242,7 +253,43 @@ func evidenceCases() map[string]breakage {
 }
 
 func remediationBreakages() map[string]map[string]breakage {
-	return map[string]map[string]breakage{"remediation.ledgers": whileOff(ledgerCases()), "remediation.plans": whileOff(planCases())}
+	return map[string]map[string]breakage{"remediation.ledgers": whileOff(ledgerCases()), "remediation.plans": whileOff(planCases()), "effectiveness.sources": sourceCases()}
+}
+
+// assessing has the assessor assess effects.
+func assessing(change func(r *Remediation)) breakage {
+	return on(func(s *Snapshot) {
+		s.Workloads.Value = slices.Clone(s.Workloads.Value) // other snapshots share the old ones
+		for i := range s.Workloads.Value {
+			if w := &s.Workloads.Value[i]; w.Name == AssessorName {
+				w.Args = append(slices.Clone(w.Args), effectivenessFlag+"true")
+			}
+		}
+		change(&s.Remediation)
+	})
+}
+
+func sourceCases() map[string]breakage {
+	silent := func(component v1alpha1.EffectComponent, why string) Unanswered {
+		return Unanswered{component, "shop", "production-7-0", why, testNow.Add(-time.Minute)}
+	}
+	return map[string]breakage{
+		"effects are not assessed": on(func(*Snapshot) {}),
+		"both sources answer":      assessing(func(*Remediation) {}),
+		"nothing proves that alerts arrive, and Prometheus is away": assessing(func(r *Remediation) {
+			r.Unanswered = Got([]Unanswered{
+				silent(v1alpha1.ComponentAlerts, "no alert fires, and nothing proves that alerts arrive: name a watchdog"),
+				silent(v1alpha1.ComponentMetrics, "no metric says anything: errors: no answer of Prometheus: the connection is refused"),
+			})
+		}),
+		"pods cannot be listed": assessing(func(r *Remediation) {
+			r.Unanswered = Got([]Unanswered{silent(v1alpha1.ComponentHealth, "pods is forbidden")})
+		}),
+		"assessments cannot be read": assessing(func(r *Remediation) {
+			r.Unanswered = forbidden[[]Unanswered]("list effectivenessassessments.plumbline.dev")
+		}),
+		"workloads cannot be read": hide("workloads"),
+	}
 }
 
 func ledgerCases() map[string]breakage {

@@ -172,13 +172,14 @@ func forbidden[T any](right string) Read[T] { return Read[T]{Right: right, Reaso
 // exempt pairs say why hiding a read may make a check content.
 var exempt = map[string]string{
 	// What a write would show is a second opinion on the policies, which are read.
-	"policy.baseline-writers/baseline": "the objects are read; the write only adds proof",
-	"rbac.baselines/baseline":          "the objects are read; the write only adds proof",
-	"policy.policy-writers/forgeries":  "the objects are read; the write only adds proof",
-	"policy.plan-writers/forgeries":    "the objects are read; the write only adds proof",
-	"policy.request-writers/forgeries": "the objects are read; the write only adds proof",
-	"policy.ledger-writers/forgeries":  "the objects are read; the write only adds proof",
-	"policy.executor-marks/forgeries":  "the objects are read; the write only adds proof",
+	"policy.baseline-writers/baseline":    "the objects are read; the write only adds proof",
+	"rbac.baselines/baseline":             "the objects are read; the write only adds proof",
+	"policy.policy-writers/forgeries":     "the objects are read; the write only adds proof",
+	"policy.plan-writers/forgeries":       "the objects are read; the write only adds proof",
+	"policy.assessment-writers/forgeries": "the objects are read; the write only adds proof",
+	"policy.request-writers/forgeries":    "the objects are read; the write only adds proof",
+	"policy.ledger-writers/forgeries":     "the objects are read; the write only adds proof",
+	"policy.executor-marks/forgeries":     "the objects are read; the write only adds proof",
 	// A write that came back stamped proves the trust that the Secret would.
 	"webhook.bundle/certificate":      "the API server has just verified a replica",
 	"webhook.certificate/certificate": "each replica says what it serves",

@@ -76,6 +76,9 @@ func (s *Snapshot) more(h heldRole, bound []string) (words []string, grave bool)
 	}
 	if slices.Contains(bound, h.namespace) {
 		allowed = append(allowed, s.executorTargetGrants()...)
+		if s.executorHas(meshFlag) {
+			allowed = append(allowed, executorStandbys...)
+		}
 	}
 	var over verbsOf
 	var paths []string

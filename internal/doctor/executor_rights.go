@@ -44,6 +44,11 @@ var (
 		{group: "discovery.k8s.io", verbs: []string{"list"}, resources: []string{"endpointslices"}},
 		{group: v1alpha1.GroupVersion.Group, verbs: []string{"list"}, resources: []string{"abreleases"}},
 	}
+	// executorStandbys are those that the owner of a namespace may give it beside the targets.
+	executorStandbys = []grant{
+		{group: v1alpha1.GroupVersion.Group, verbs: []string{"get", "create", "update", "delete"}, resources: []string{"abreleases"}},
+		autoscalersFound,
+	}
 	// executorAtHome are those in Plumbline's own namespace.
 	executorAtHome = []grant{
 		{group: v1alpha1.GroupVersion.Group, verbs: []string{"get", "list", "watch", "create", "update"}, resources: []string{"remediationledgers"}},
@@ -82,13 +87,13 @@ func (s *Snapshot) executorTargetGrants() []grant {
 }
 
 // autoscalersFound has the executor find the autoscaler whose minimum a rollout holds, and those that scale the
-// groups of one.
+// groups of one or the target of a standby.
 var autoscalersFound = grant{group: "autoscaling", resources: []string{"horizontalpodautoscalers"}, verbs: []string{"list"}}
 
 // releaseWorksFlag has the executor carry ReleaseWorks out.
 const releaseWorksFlag = "--release-works=true"
 
-// meshFlag has the executor put objects into quarantine.
+// meshFlag has the executor put objects into quarantine, and make standbys.
 const meshFlag = "--mesh=true"
 
 func (s *Snapshot) carriesWorks() bool { return s.executorHas(releaseWorksFlag) }

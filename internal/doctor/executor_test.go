@@ -101,6 +101,61 @@ func TestExecutorRights_OfReleaseWorksAreThoseOfTheChart(t *testing.T) {
 	}
 }
 
+// TestExecutorRights_OfStandbysAreThoseOfTheChart does likewise where the owner of a namespace lets the executor
+// make standbys.
+func TestExecutorRights_OfStandbysAreThoseOfTheChart(t *testing.T) {
+	const executorStandbysRole = "plumbline-executor-standbys"
+	content, err := os.ReadFile("../../test/chart/testdata/rights-standbys.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known []string
+	for _, g := range executorMesh {
+		var resources []string
+		for _, resource := range g.resources {
+			resources = append(resources, chartWords(g.group, resource))
+		}
+		known = append(known, fmt.Sprintf("%s: %s %s, everywhere", ExecutorName, strings.Join(g.verbs, ","), strings.Join(resources, " ")))
+	}
+	for _, g := range executorStandbys {
+		known = append(known, fmt.Sprintf("role %s: %s %s, where bound", executorStandbysRole, strings.Join(g.verbs, ","), chartWords(g.group, g.resources[0])))
+	}
+	slices.Sort(known)
+	if diff := cmp.Diff(strings.TrimSpace(string(content)), strings.Join(known, "\n")); diff != "" {
+		t.Errorf("(-chart +known):\n%s", diff)
+	}
+	for name, tc := range map[string]struct {
+		mesh bool
+		in   string
+		want string
+	}{
+		"beside the targets":             {true, "shop", ""},
+		"where nothing is put back":      {true, "pay", "which is more than it needs"},
+		"in an installation without one": {false, "shop", "which is more than it needs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := healthy(t)
+			r := &s.Roles.Value
+			subjects := []rbacv1.Subject{account(own, ExecutorName)}
+			if tc.mesh {
+				w := s.executorWorkload()
+				w.Args = append(w.Args, meshFlag)
+				r.ClusterRoles["plumbline-executor-mesh"] = rulesOf(executorMesh)
+				r.ClusterBindings = append(r.ClusterBindings, RoleBinding{Role: rbacv1.RoleRef{Kind: "ClusterRole", Name: "plumbline-executor-mesh"}, Subjects: subjects})
+			}
+			r.ClusterRoles[executorStandbysRole] = rulesOf(executorStandbys)
+			r.Bindings = append(r.Bindings, RoleBinding{Namespace: tc.in, Role: rbacv1.RoleRef{Kind: "ClusterRole", Name: executorStandbysRole}, Subjects: subjects})
+			var messages []string
+			for _, f := range checkExecutorRights(s) {
+				messages = append(messages, f.Message)
+			}
+			if got := strings.Join(messages, "; "); tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
+				t.Errorf("found is %q, want %q in it", got, tc.want)
+			}
+		})
+	}
+}
+
 // chartWords writes a resource as the tests of the chart do: of a subresource the
 // group comes first.
 func chartWords(group, resource string) string { return target{group, resource}.String() }

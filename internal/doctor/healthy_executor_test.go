@@ -27,6 +27,7 @@ func healthyRemediation() Remediation {
 		Plans:        Got(Plans{Unfinished: 2}),
 		Lease:        Got(Lease{Holder: "executor-a", Renewed: testNow.Add(-2 * time.Second), Duration: 15 * time.Second}),
 		PublicKeys:   Got(publicKey),
+		Unanswered:   Got([]Unanswered{}),
 	}
 }
 

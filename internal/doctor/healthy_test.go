@@ -189,16 +189,18 @@ func healthyPolicies() Policies {
 			validating(policyWritersPolicy, nil, onCluster(rule(storing, group, "remediationpolicies")), onCluster(rule(updates, group, "remediationpolicies/status"))),
 			validating(planWritersPolicy, nil, rule(anyWrite, group, "remediationplans"), rule(updates, group, "remediationplans/status")),
 			validating(requestWritersPolicy, nil, rule(storing, group, "remediationrequests"), rule(updates, group, "remediationrequests/status")),
+			validating(assessmentWritersPolicy, nil, rule(anyWrite, group, "effectivenessassessments"), rule(updates, group, "effectivenessassessments/status")),
 			validating(ledgerWritersPolicy, nil, rule(storing, group, "remediationledgers"), rule(updates, group, "remediationledgers/status")),
 			validating(executorMarksPolicy, nil, rule(updates, group, "baselines/status"), onCluster(rule(updates, group, "environments/status"))),
+			validating(executorStandbysPolicy, nil, rule(anyWrite, group, "abreleases")),
 			validating(executorCreationsPolicy, excludedSelector(), objectRules([]admissionv1.OperationType{admissionv1.Create}, "")...),
 		},
 		Bindings: []Binding{
 			bound(mutatingPolicy, writerPolicy), denyBinding, bound(validatingPolicy, stampStatusPolicy),
 			bound(validatingPolicy, requestedByPolicy), bound(validatingPolicy, baselineWritersPolicy),
 			bound(validatingPolicy, policyWritersPolicy), bound(validatingPolicy, planWritersPolicy),
-			bound(validatingPolicy, requestWritersPolicy), bound(validatingPolicy, ledgerWritersPolicy), bound(validatingPolicy, executorMarksPolicy),
-			bound(validatingPolicy, executorCreationsPolicy), supersedeBinding,
+			bound(validatingPolicy, requestWritersPolicy), bound(validatingPolicy, assessmentWritersPolicy), bound(validatingPolicy, ledgerWritersPolicy), bound(validatingPolicy, executorMarksPolicy),
+			bound(validatingPolicy, executorCreationsPolicy), bound(validatingPolicy, executorStandbysPolicy), supersedeBinding,
 			bound(validatingPolicy, releaseWritersPolicy), bound(validatingPolicy, releaseWorkWritersPolicy),
 		},
 	}
@@ -305,7 +307,7 @@ func healthy(t *testing.T) *Snapshot {
 			ReviewsBefore: Got(24.0), ReviewsAfter: Got(26.0)}),
 		Baseline: Got(Outcome{Refused: true, By: baselineWritersPolicy}),
 	}
-	for _, name := range []string{policyWritersPolicy, planWritersPolicy, requestWritersPolicy, ledgerWritersPolicy, executorMarksPolicy} {
+	for _, name := range []string{policyWritersPolicy, planWritersPolicy, requestWritersPolicy, assessmentWritersPolicy, ledgerWritersPolicy, executorMarksPolicy} {
 		s.Probes.Forgeries = append(s.Probes.Forgeries, Forgery{Policy: name, What: "a forged write", Read: Got(Outcome{Refused: true, By: name})})
 	}
 	return s

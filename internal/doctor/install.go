@@ -38,7 +38,7 @@ func checkInstalled(s *Snapshot) []Finding {
 
 // ownKinds are the resources that the chart installs.
 var ownKinds = []string{
-	"abreleases", "baselines", "baselinerevisions", "clusterspecguards", "environments", "guarddefaults", "releaseworks",
+	"abreleases", "baselines", "baselinerevisions", "clusterspecguards", "effectivenessassessments", "environments", "guarddefaults", "releaseworks",
 	"remediationledgers", "remediationplans", "remediationpolicies", "remediationrequests", "rolloutstrategies", "specguards",
 }
 

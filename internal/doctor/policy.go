@@ -26,7 +26,7 @@ const (
 // policyNames are all policies of the chart.
 var policyNames = []string{
 	writerPolicy, stampStatusPolicy, requestedByPolicy, baselineWritersPolicy, denyPolicy,
-	policyWritersPolicy, planWritersPolicy, requestWritersPolicy, ledgerWritersPolicy, executorMarksPolicy, executorCreationsPolicy,
+	policyWritersPolicy, planWritersPolicy, requestWritersPolicy, assessmentWritersPolicy, ledgerWritersPolicy, executorMarksPolicy, executorCreationsPolicy, executorStandbysPolicy,
 	releaseWritersPolicy, releaseWorkWritersPolicy, releaseSupersedePolicy,
 }
 

@@ -9,15 +9,19 @@ import (
 // The policies on the kinds of remediation. They hold whether an executor runs or
 // not: what is forged today is carried out by the one that is enabled tomorrow.
 const (
-	policyWritersPolicy  = "plumbline-policy-writers"
-	planWritersPolicy    = "plumbline-plan-writers"
-	requestWritersPolicy = "plumbline-request-writers"
-	ledgerWritersPolicy  = "plumbline-ledger-writers"
-	executorMarksPolicy  = "plumbline-executor-marks"
+	policyWritersPolicy     = "plumbline-policy-writers"
+	planWritersPolicy       = "plumbline-plan-writers"
+	requestWritersPolicy    = "plumbline-request-writers"
+	assessmentWritersPolicy = "plumbline-assessment-writers"
+	ledgerWritersPolicy     = "plumbline-ledger-writers"
+	executorMarksPolicy     = "plumbline-executor-marks"
 )
 
 // executorCreationsPolicy is installed with the executor alone.
 const executorCreationsPolicy = "plumbline-executor-creations"
+
+// executorStandbysPolicy is installed with the executor and the mesh.
+const executorStandbysPolicy = "plumbline-executor-standbys"
 
 // clusterWide are requests on resources that have no namespace.
 func clusterWide(requests []request) []request {
@@ -57,6 +61,16 @@ func expectRequestWriters() expected {
 	}
 }
 
+func expectAssessmentWriters() expected {
+	return expected{
+		kind: validatingPolicy, name: assessmentWritersPolicy, unconditional: true,
+		requests: append(
+			requestsOn([]target{ownKind("effectivenessassessments")}, admissionv1.Create, admissionv1.Update, admissionv1.Delete),
+			ownKind("effectivenessassessments/status").request(admissionv1.Update)),
+		harm: "a user who may write assessments can close breakers and hold plans back",
+	}
+}
+
 func expectLedgerWriters() expected {
 	return expected{
 		kind: validatingPolicy, name: ledgerWritersPolicy, unconditional: true,
@@ -84,6 +98,19 @@ func checkExecutorCreations(s *Snapshot) []Finding {
 		kind: validatingPolicy, name: executorCreationsPolicy, selector: true, derived: true,
 		requests: requestsOn(s.registered(), admissionv1.Create),
 		harm:     "an object may be made again after its plan was canceled",
+	})
+}
+
+// checkExecutorStandbys compares the policy on the ABReleases that the executor writes. Its
+// matchCondition lets the writes of all other users pass.
+func checkExecutorStandbys(s *Snapshot) []Finding {
+	if !s.executorHas(meshFlag) {
+		return []Finding{{Severity: OK, Message: "the installation has no mesh: the executor makes no standbys"}}
+	}
+	return policyFindings(s, expected{
+		kind: validatingPolicy, name: executorStandbysPolicy,
+		requests: requestsOn([]target{ownKind("abreleases")}, admissionv1.Create, admissionv1.Update, admissionv1.Delete),
+		harm:     "with the token of the executor, the requests of each Service can be moved where its role is bound",
 	})
 }
 

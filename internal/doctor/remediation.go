@@ -46,6 +46,8 @@ type Remediation struct {
 	Lease Read[Lease]
 	// PublicKeys are those of the evidence, as PEM.
 	PublicKeys Read[string]
+	// Unanswered are the components that assessments got no answer about.
+	Unanswered Read[[]Unanswered]
 }
 
 // executor says whether the installation is to run an executor: it has its

@@ -174,7 +174,7 @@ func NewExecutor(work *rest.Config, mapper meta.RESTMapper, time exec.Time, setu
 		e.Rollouts = plan.Rollouts{}
 	}
 	if setup.Mesh {
-		e.Mesh = plan.Mesh{}
+		e.Mesh, e.Standbys = plan.Mesh{}, plan.Standbys{Targets: targets}
 	}
 	if setup.Mirror != nil {
 		e.Mirror = mirror{setup.Mirror, time, setup.Log.WithName("mirror")}

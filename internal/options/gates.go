@@ -16,12 +16,8 @@ import (
 // Gates say which gates rollouts can have, and how large their clones are.
 type Gates struct {
 	Egress
-	// PrometheusURL is where queries are asked; empty: rollouts have no queries.
-	PrometheusURL string
-	// PrometheusCAFile has the authorities that Prometheus is known by; empty: those of the system.
-	PrometheusCAFile string
-	// PrometheusTokenFile has the token that Prometheus is shown; empty for none.
-	PrometheusTokenFile string
+	// Prometheus is where queries are asked; without an address rollouts have no queries.
+	Prometheus Source
 	// InlineQueries permits queries in the strategy of a release.
 	InlineQueries bool
 	// HeadroomPercent is what a clone has beyond its part of the pods.
@@ -33,9 +29,7 @@ type Gates struct {
 // AddFlags registers the flags with their defaults.
 func (g *Gates) AddFlags(fs *flag.FlagSet) {
 	g.Egress.AddFlags(fs)
-	fs.StringVar(&g.PrometheusURL, "prometheus-url", "", "address of the Prometheus that queries of rollouts are asked of; empty: rollouts have no queries")
-	fs.StringVar(&g.PrometheusCAFile, "prometheus-ca-file", "", "file of the authorities that Prometheus is known by; read at every query; empty means those of the system")
-	fs.StringVar(&g.PrometheusTokenFile, "prometheus-token-file", "", "file with the token that Prometheus is shown; read at every query; empty for none")
+	g.Prometheus.AddFlags(fs, "prometheus", prometheus.Name, "queries of rollouts are asked of; empty: rollouts have no queries")
 	fs.BoolVar(&g.InlineQueries, "inline-queries", false, "permit queries in the strategy of a release; each writer of releases can then read the metrics of Prometheus")
 	fs.IntVar(&g.HeadroomPercent, "headroom-percent", rollout.DefaultHeadroomPercent, "percent that a clone has beyond its part of the pods of the variation that it is made from, 0 to 200")
 	fs.StringVar(&g.Secrets, "gate-secrets", "", "Secrets in --namespace that webhooks of rollouts may name, comma separated; empty: rollouts have no webhooks")
@@ -46,25 +40,7 @@ func (g *Gates) validate() field.ErrorList {
 	if g.HeadroomPercent < 0 || g.HeadroomPercent > rollout.MaxHeadroomPercent {
 		errs = append(errs, field.Invalid(flagPath("headroom-percent"), g.HeadroomPercent, fmt.Sprintf("must be 0 to %d", rollout.MaxHeadroomPercent)))
 	}
-	errs = append(errs, validateFile("prometheus-ca-file", g.PrometheusCAFile)...)
-	errs = append(errs, validateFile("prometheus-token-file", g.PrometheusTokenFile)...)
-	if g.PrometheusURL == "" {
-		for name, value := range map[string]string{"prometheus-ca-file": g.PrometheusCAFile, "prometheus-token-file": g.PrometheusTokenFile} {
-			if value != "" {
-				errs = append(errs, field.Invalid(flagPath(name), value, "is of no use without --prometheus-url"))
-			}
-		}
-		return append(errs, g.validateSecrets()...)
-	}
-	target, err := prometheus.ParseURL(g.PrometheusURL)
-	switch {
-	case err != nil: // the value can hold a password
-		errs = append(errs, field.Invalid(flagPath("prometheus-url"), field.OmitValueType{}, err.Error()))
-	case target.Scheme != "https" && g.PrometheusTokenFile != "":
-		errs = append(errs, field.Invalid(flagPath("prometheus-token-file"), g.PrometheusTokenFile, "a token needs https:// in --prometheus-url"))
-	case target.Scheme != "https" && g.PrometheusCAFile != "":
-		errs = append(errs, field.Invalid(flagPath("prometheus-ca-file"), g.PrometheusCAFile, "is of no use without https:// in --prometheus-url"))
-	}
+	errs = append(errs, g.Prometheus.Validate()...)
 	return append(errs, g.validateSecrets()...)
 }
 

@@ -33,6 +33,8 @@ type FromCache struct {
 	Read func(ctx context.Context, key kube.Key) (*kube.Object, error)
 	// Rollouts says that the installation has rollouts, and Cache has ABReleases.
 	Rollouts bool
+	// Effectiveness says that the installation assesses effects, and Cache has EffectivenessAssessments.
+	Effectiveness bool
 }
 
 // World implements Source.
@@ -43,10 +45,19 @@ func (s *FromCache) World(ctx context.Context, now time.Time) (*World, error) {
 	}
 	// Nothing of it is changed, and a copy of ten thousand Baselines would cost
 	// more than all that is done with them.
-	if err := readWorld(ctx, s.Cache, w, now, client.UnsafeDisableDeepCopy); err != nil || !s.Rollouts {
+	if err := readWorld(ctx, s.Cache, w, now, client.UnsafeDisableDeepCopy); err != nil {
 		return w, err
 	}
-	return w, readReleases(ctx, s.Cache, w, client.UnsafeDisableDeepCopy)
+	if s.Rollouts {
+		if err := readReleases(ctx, s.Cache, w, client.UnsafeDisableDeepCopy); err != nil {
+			return w, err
+		}
+	}
+	if s.Effectiveness {
+		w.BeginsAssessments = true
+		return w, readAssessments(ctx, s.Cache, w, client.UnsafeDisableDeepCopy)
+	}
+	return w, nil
 }
 
 // Object implements Source.
@@ -92,7 +103,17 @@ func readReleases(ctx context.Context, reader client.Reader, w *World, options .
 	return nil
 }
 
-// readWorld reads all but the guards' snapshot, and the releases.
+// readAssessments reads the assessments that may hold an object.
+func readAssessments(ctx context.Context, reader client.Reader, w *World, options ...client.ListOption) error {
+	var assessments v1alpha1.EffectivenessAssessmentList
+	if err := reader.List(ctx, &assessments, options...); err != nil {
+		return fmt.Errorf("listing EffectivenessAssessments: %w", err)
+	}
+	w.Assessments = assessments.Items
+	return nil
+}
+
+// readWorld reads all but the guards' snapshot, the releases and the assessments.
 func readWorld(ctx context.Context, reader client.Reader, w *World, now time.Time, options ...client.ListOption) error {
 	var (
 		baselines     v1alpha1.BaselineList

@@ -48,6 +48,7 @@ func (g *gatherer) drift(ctx context.Context, s *subject) (planner.Drift, error)
 	g.repairs(b, &d)
 	g.managed(s, rules, &d)
 	g.active(b, &d)
+	d.MeasuredBy, d.MeasuredUntil = g.measurement(b)
 	g.past(s, &d)
 	var err error
 	if d.Claim, err = g.claim(ctx, b); err != nil {

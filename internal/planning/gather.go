@@ -83,7 +83,9 @@ type gatherer struct {
 	history  records
 	// byName are all plans, by namespace/name.
 	byName map[string]*v1alpha1.RemediationPlan
-	out    *Gathered
+	// measured are the objects whose last repair is being measured; nil before they were asked for.
+	measured map[object]measurement
+	out      *Gathered
 }
 
 // compile reads the policy itself: what the schema cannot check is checked here.

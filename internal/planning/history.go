@@ -172,7 +172,7 @@ func ownReason(reason v1alpha1.StepReason) bool {
 		return false
 	case v1alpha1.ReasonTargetMoved, v1alpha1.ReasonTargetReplaced, v1alpha1.ReasonTargetContended, v1alpha1.ReasonAlreadyDesired,
 		v1alpha1.ReasonWouldNotConverge, v1alpha1.ReasonTerminating, v1alpha1.ReasonNotAllowed, v1alpha1.ReasonRevisionDamaged,
-		v1alpha1.ReasonUnhealthy, v1alpha1.ReasonRefused:
+		v1alpha1.ReasonUnhealthy, v1alpha1.ReasonRefused, v1alpha1.ReasonNoStandby:
 	}
 	return true
 }

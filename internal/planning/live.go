@@ -55,7 +55,10 @@ func (s *Live) World(ctx context.Context, now time.Time) (*World, error) {
 	if err := readWorld(ctx, s.Reader, w, now); err != nil {
 		return nil, err
 	}
-	return w, readReleases(ctx, s.Reader, w)
+	if err := readReleases(ctx, s.Reader, w); err != nil {
+		return nil, err
+	}
+	return w, readAssessments(ctx, s.Reader, w)
 }
 
 // Object implements Source. Kinds that the guards do not name are not asked for.

@@ -54,8 +54,12 @@ type World struct {
 	Environments []v1alpha1.Environment
 	// Releases are empty where the installation has no rollouts.
 	Releases []v1alpha1.ABRelease
-	Guards   *guards.Snapshot
-	Defaults *guarddefaults.Active
+	// Assessments of the effect of plans.
+	Assessments []v1alpha1.EffectivenessAssessment
+	// BeginsAssessments says that an assessment begins soon after each step that has ended.
+	BeginsAssessments bool
+	Guards            *guards.Snapshot
+	Defaults          *guarddefaults.Active
 
 	owners environment.Assignment
 	states map[specguard.GuardRef]guardState

@@ -29,6 +29,8 @@ type AlertAnswer struct {
 	Arrive bool
 	// Firing are the alerts about the target.
 	Firing []Alert
+	// Beside are other alerts of the namespace that began to fire after the write. They lower no score.
+	Beside []Alert
 }
 
 // AlertOutcome is what became of the alerts about a target.

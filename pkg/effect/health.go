@@ -38,7 +38,15 @@ type Workload struct {
 	HasPods bool
 	// Desired is the number of pods that the target wants.
 	Desired int
+	// Unready says that the workload itself does not tell that it is as its spec says: a new pod
+	// that cannot start leaves the old ones ready.
+	Unready bool
 	Pods    []Pod
+}
+
+// PodCounts count pods, not containers. Pods that leave do not count.
+type PodCounts struct {
+	Pods, Ready, CrashLooping, OutOfMemory, Restarted int
 }
 
 // Scores of health, in basis points: the five levels of design document 004.
@@ -51,64 +59,67 @@ const (
 
 // JudgeHealth scores a workload after a write. Only what has happened since the write counts. A
 // workload that wants no pods has no score: there is nothing that could be ill.
-func JudgeHealth(w Workload, written time.Time) Component {
+func JudgeHealth(w Workload, written time.Time) (Component, PodCounts) {
 	switch {
 	case w.Gone:
-		return Component{Assessed, new(int32(0)), true, "it is not there"}
+		return Component{Assessed, new(int32(0)), true, "it is not there"}, PodCounts{}
 	case !w.HasPods:
-		return Component{Assessed, nil, false, "its kind has no pods"}
-	case w.Desired == 0:
-		return Component{Assessed, nil, false, "it wants no pods"}
+		return Component{Assessed, nil, false, "its kind has no pods"}, PodCounts{}
 	}
 	c := countPods(w.Pods, written)
-	ready := fmt.Sprintf("%d of %d ready", min(c.ready, w.Desired), w.Desired)
+	if w.Desired == 0 {
+		return Component{Assessed, nil, false, "it wants no pods"}, c
+	}
+	return w.judgePods(c), c
+}
+
+func (w *Workload) judgePods(c PodCounts) Component {
+	ready := fmt.Sprintf("%d of %d ready", min(c.Ready, w.Desired), w.Desired)
 	switch {
-	case c.crashLooping > 0:
-		return Component{Assessed, new(int32(0)), true, fmt.Sprintf("%s, and %s in a crash loop", ready, pods(c.crashLooping))}
-	case c.ready == 0:
+	case c.CrashLooping > 0:
+		return Component{Assessed, new(int32(0)), true, fmt.Sprintf("%s, and %s in a crash loop", ready, pods(c.CrashLooping))}
+	case c.Ready == 0:
 		return Component{Assessed, new(int32(0)), true, ready}
-	case c.ready < w.Desired:
+	case c.Ready < w.Desired:
 		return Component{Assessed, new(int32(someReady)), false, ready}
-	case c.outOfMemory > 0:
-		return Component{Assessed, new(int32(ranOutOfMemory)), false, fmt.Sprintf("%s, and %s out of memory since the write", ready, pods(c.outOfMemory))}
-	case c.restarted > 0:
-		return Component{Assessed, new(int32(restarted)), false, fmt.Sprintf("%s, and %s restarted since the write", ready, pods(c.restarted))}
+	case w.Unready:
+		return Component{Assessed, new(int32(someReady)), false, ready + ", and it is not rolled out"}
+	case c.OutOfMemory > 0:
+		return Component{Assessed, new(int32(ranOutOfMemory)), false, fmt.Sprintf("%s, and %s out of memory since the write", ready, pods(c.OutOfMemory))}
+	case c.Restarted > 0:
+		return Component{Assessed, new(int32(restarted)), false, fmt.Sprintf("%s, and %s restarted since the write", ready, pods(c.Restarted))}
 	}
 	return Component{Assessed, new(int32(allReady)), false, ready + ", no restart and nothing out of memory since the write"}
 }
 
 func pods(n int) string { return plural.Of(n, "pod") }
 
-// podCounts count pods, not containers.
-type podCounts struct {
-	ready, crashLooping, outOfMemory, restarted int
-}
-
-func countPods(all []Pod, written time.Time) (n podCounts) {
+func countPods(all []Pod, written time.Time) (n PodCounts) {
 	for _, pod := range all {
 		if pod.Leaving {
 			continue
 		}
-		ready, has := true, podCounts{}
+		ready, has := true, PodCounts{}
 		for _, c := range pod.Containers {
 			if !c.Init && !c.Ready {
 				ready = false
 			}
 			if c.CrashLooping {
-				has.crashLooping = 1
+				has.CrashLooping = 1
 			}
 			since := c.TerminatedTime.After(written)
 			if since && c.OutOfMemory {
-				has.outOfMemory = 1
+				has.OutOfMemory = 1
 			}
 			if since && !c.Init { // an init container ends each time
-				has.restarted = 1
+				has.Restarted = 1
 			}
 		}
+		n.Pods++
 		if ready && len(pod.Containers) > 0 {
-			n.ready++
+			n.Ready++
 		}
-		n.crashLooping, n.outOfMemory, n.restarted = n.crashLooping+has.crashLooping, n.outOfMemory+has.outOfMemory, n.restarted+has.restarted
+		n.CrashLooping, n.OutOfMemory, n.Restarted = n.CrashLooping+has.CrashLooping, n.OutOfMemory+has.OutOfMemory, n.Restarted+has.Restarted
 	}
 	return n
 }

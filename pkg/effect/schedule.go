@@ -2,7 +2,13 @@
 
 package effect
 
-import "time"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
 
 // Windows say how long a write is measured. None of them is negative.
 type Windows struct {
@@ -16,6 +22,20 @@ type Windows struct {
 	AlertDelay time.Duration
 	// Validity is how long an answer that is missing is waited for.
 	Validity time.Duration
+}
+
+// WindowsOf returns the windows of a stored assessment. A window that is left out is no time at all.
+func WindowsOf(stored *v1alpha1.AssessmentWindows) Windows {
+	of := func(d *metav1.Duration) time.Duration {
+		if d == nil {
+			return 0
+		}
+		return max(0, d.Duration)
+	}
+	return Windows{
+		Propagation: of(stored.PropagationDelay), Stabilization: of(stored.Stabilization),
+		AlertDelay: of(stored.AlertCheckDelay), Validity: of(stored.Validity),
+	}
 }
 
 // Schedule has the instants of an assessment.

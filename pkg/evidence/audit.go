@@ -26,6 +26,9 @@ const (
 	// LabelFence marks a target so that a write still under way conflicts. It
 	// holds the plan's uid, a dot and the index of the step.
 	LabelFence = "plumbline.dev/fence"
+	// LabelStandby marks the Deployment that answers the requests of a target during its repair. It
+	// holds the plan's uid, the index of the step and the number of the standby, with dots between.
+	LabelStandby = "plumbline.dev/standby"
 	// LabelReleaseWork holds the uid of the ReleaseWork whose write it is.
 	LabelReleaseWork = "plumbline.dev/release-work"
 	// LabelReleaseWorkFence marks a target so that a write still under way for a ReleaseWork
@@ -84,9 +87,9 @@ type Write struct {
 	// Before is the resourceVersion that the request demanded, After that of
 	// the answer; either may be empty.
 	Before, After string
-	// Plan, Step and Fence are the marks.
-	Plan, Step string
-	Fence      bool
+	// Plan, Step, Fence and Standby are the marks.
+	Plan, Step     string
+	Fence, Standby bool
 	// Work is the uid of a ReleaseWork, if the write is marked as that of one, or as its fence.
 	Work string
 }

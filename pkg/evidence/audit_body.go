@@ -63,6 +63,10 @@ func (w *Write) mark(labels map[string]string) {
 		w.Plan, w.Step = labels[LabelPlan], labels[LabelStep]
 		return
 	}
+	if w.Plan, w.Step, w.Standby = strings.Cut(labels[LabelStandby], "."); w.Standby {
+		w.Step, _, _ = strings.Cut(w.Step, ".")
+		return
+	}
 	w.Plan, w.Step, w.Fence = strings.Cut(labels[LabelFence], ".")
 	w.Work = cmp.Or(labels[LabelReleaseWork], labels[LabelReleaseWorkFence])
 }

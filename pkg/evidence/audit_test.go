@@ -161,6 +161,9 @@ func TestReadAudit_WhatCounts(t *testing.T) {
 		"a fence": {func(_, request, _ object) {
 			metadata(request)["labels"] = object{evidence.LabelFence: planUID + ".4"}
 		}, "certain plan 4 fence"},
+		"a standby": {func(_, request, _ object) {
+			metadata(request)["labels"] = object{evidence.LabelStandby: planUID + ".4.2"}
+		}, "certain plan 4 standby"},
 		"a step on an object that was fenced": {func(_, request, _ object) {
 			metadata(request)["labels"].(object)[evidence.LabelFence] = planUID + ".4"
 		}, "certain plan 0"},
@@ -222,6 +225,9 @@ func writeText(w evidence.Write) string {
 	}
 	if w.Fence {
 		parts = append(parts, "fence")
+	}
+	if w.Standby {
+		parts = append(parts, "standby")
 	}
 	return strings.Join(parts, " ")
 }

@@ -40,8 +40,8 @@ func (r *JoinReport) OK() bool { return len(r.Problems) == 0 }
 
 // marks of a write, and of the record that belongs to it.
 type marks struct {
-	plan, step string
-	fence      bool
+	plan, step     string
+	fence, standby bool
 }
 
 // version of an object: no two writes leave the same one.
@@ -113,7 +113,7 @@ func newJoiner(records []Record, o JoinOptions) *joiner {
 		}
 		e := &effect{record: r}
 		j.effects = append(j.effects, e)
-		m := marks{r.Plan.UID, fmt.Sprint(r.Step.Index), r.Kind == KindFence}
+		m := marks{r.Plan.UID, fmt.Sprint(r.Step.Index), r.Kind == KindFence, r.Kind == KindStandby}
 		j.byMarks[m] = append(j.byMarks[m], e)
 		if r.Result.Origin == OriginAPIResponse {
 			j.byVersion[version{r.Subject.UID, r.Result.ResourceVersion}] = e
@@ -154,10 +154,10 @@ func (j *joiner) sift(writes []Write) (certain, uncertain []Write) {
 // countStep reports every write of a step after its first: that is what must
 // never be, even if each had its record.
 func (j *joiner) countStep(w Write) {
-	if w.Plan == "" || w.Fence {
+	if w.Plan == "" || w.Fence || w.Standby {
 		return
 	}
-	m := marks{w.Plan, w.Step, false}
+	m := marks{plan: w.Plan, step: w.Step}
 	first, again := j.steps[m]
 	if !again {
 		j.steps[m] = w.AuditID
@@ -180,7 +180,7 @@ func (j *joiner) matchVersion(w Write) bool {
 // the API server's own answer is matched so only where the log lacks the answer.
 // A deletion carries no marks; it is known by its object being gone.
 func (j *joiner) matchMarks(w Write) bool {
-	candidates := j.byMarks[marks{w.Plan, w.Step, w.Fence}]
+	candidates := j.byMarks[marks{w.Plan, w.Step, w.Fence, w.Standby}]
 	if strings.HasPrefix(w.Verb, "delete") {
 		candidates = j.effects
 	}
@@ -222,9 +222,9 @@ func (e *effect) about(w Write) bool {
 // without reports a write that no record tells of. A further write of a step
 // has been reported as such already.
 func (j *joiner) without(w Write) {
-	first, marked := j.steps[marks{w.Plan, w.Step, false}]
+	first, marked := j.steps[marks{plan: w.Plan, step: w.Step}]
 	switch {
-	case marked && !w.Fence && first != w.AuditID:
+	case marked && !w.Fence && !w.Standby && first != w.AuditID:
 	case !j.options.covers(w.At):
 		j.report.Outside++
 	default:

@@ -40,6 +40,15 @@ func TestJoin(t *testing.T) {
 		metadata(request)["labels"] = object{evidence.LabelFence: planUID + ".0"}
 		metadata(answer)["resourceVersion"] = "1002"
 	})
+	standby := func(version string) evidence.Record {
+		r := left(0, version)
+		r.Kind = evidence.KindStandby
+		return r
+	}
+	standsBy := event("s", func(_, request, answer object) {
+		metadata(request)["labels"] = object{evidence.LabelStandby: planUID + ".0.1"}
+		metadata(answer)["resourceVersion"] = "1002"
+	})
 	requestOnly := func(id string) object { return event(id, func(e, _, _ object) { delete(e, "responseObject") }) }
 	bodiless := event("m", func(e, _, _ object) { delete(e, "requestObject"); delete(e, "responseObject"); e["level"] = "Metadata" })
 	failedWith := func(code int) object {
@@ -79,33 +88,36 @@ func TestJoin(t *testing.T) {
 		events  []object
 		want    report
 	}{
-		"nothing at all":                       {nil, nil, report{}},
-		"a write and its record":               {[]evidence.Record{left(0, "1001")}, []object{write("a", "1001", planUID, "0")}, report{Matched: 1}},
-		"records that wrote nothing":           {[]evidence.Record{skipped, decision(evidence.KindPlanCreated, 0)}, nil, report{}},
-		"a write without evidence":             {nil, []object{write("a", "1001", planUID, "0")}, report{Problems: problems(evidence.ProblemWriteWithoutEvidence)}},
-		"evidence without a write":             {[]evidence.Record{left(0, "1001")}, nil, report{Problems: problems(evidence.ProblemEvidenceWithoutWrite)}},
-		"a record of another version":          {[]evidence.Record{left(0, "1009")}, []object{write("a", "1001", planUID, "0")}, report{Problems: problems(evidence.ProblemWriteWithoutEvidence, evidence.ProblemEvidenceWithoutWrite)}},
-		"a step that wrote twice":              {[]evidence.Record{left(0, "1001")}, []object{write("a", "1001", planUID, "0"), write("b", "1002", planUID, "0")}, report{Matched: 1, Problems: problems(evidence.ProblemSeveralWrites)}},
-		"a step that wrote the same twice":     {[]evidence.Record{left(0, "1001")}, []object{write("a", "1001", planUID, "0"), write("b", "1001", planUID, "0")}, report{Matched: 1, Unchanged: 1}},
-		"a write that changed nothing":         {nil, []object{event("a", func(_, request, _ object) { metadata(request)["resourceVersion"] = "1001" })}, report{Unchanged: 1}},
-		"an unmarked write, known by version":  {[]evidence.Record{left(0, "1001")}, []object{write("a", "1001", "", "")}, report{Matched: 1}},
-		"another object than the record's":     {[]evidence.Record{elsewhere}, []object{write("a", "1001", planUID, "0")}, report{Matched: 1, Problems: problems(evidence.ProblemMismatch)}},
-		"an object of the core group":          {[]evidence.Record{ofCore}, []object{inCore("")}, report{Matched: 1}},
-		"the same name in another group":       {[]evidence.Record{ofCore}, []object{inCore("example.com")}, report{Matched: 1, Problems: problems(evidence.ProblemMismatch)}},
-		"a recovered step, at a later version": {[]evidence.Record{recovered(0, "1044")}, []object{write("a", "1001", planUID, "0")}, report{Matched: 1}},
-		"a recovered step that never wrote":    {[]evidence.Record{recovered(0, "1044")}, nil, report{Problems: problems(evidence.ProblemEvidenceWithoutWrite)}},
-		"a timeout that was stored":            {[]evidence.Record{recovered(0, "1044")}, []object{failedWith(504)}, report{Matched: 1}},
-		"a timeout that was not":               {nil, []object{failedWith(504)}, report{Uncertain: 1}},
-		"a timeout, and the retry that wrote":  {[]evidence.Record{left(0, "1001")}, []object{failedWith(504), write("a", "1001", planUID, "0")}, report{Matched: 1, Uncertain: 1}},
-		"a log at level Request":               {[]evidence.Record{left(0, "1001")}, []object{requestOnly("a")}, report{Matched: 1}},
-		"two writes at level Request":          {[]evidence.Record{left(0, "1001")}, []object{requestOnly("a"), requestOnly("b")}, report{Matched: 1, Problems: problems(evidence.ProblemSeveralWrites)}},
-		"a log at level Metadata":              {[]evidence.Record{left(0, "1001")}, []object{bodiless}, report{Problems: problems(evidence.ProblemAuditLevel)}},
-		"a fence and its record":               {[]evidence.Record{fence("1002")}, []object{fenced}, report{Matched: 1}},
-		"a fence that conflicts with its step": {[]evidence.Record{fence("1002"), recovered(0, "1002")}, []object{write("a", "1001", planUID, "0"), fenced}, report{Matched: 2}},
-		"a fence without a record":             {nil, []object{fenced}, report{Problems: problems(evidence.ProblemWriteWithoutEvidence)}},
-		"a deletion and its record":            {[]evidence.Record{gone}, []object{deleted}, report{Matched: 1}},
-		"a deletion in a log without bodies":   {[]evidence.Record{gone}, []object{deletedBodiless}, report{Matched: 1}},
-		"a deletion that no record tells of":   {[]evidence.Record{left(0, "1001")}, []object{write("a", "1001", planUID, "0"), deleted}, report{Matched: 1, Problems: problems(evidence.ProblemWriteWithoutEvidence)}},
+		"nothing at all":                         {nil, nil, report{}},
+		"a write and its record":                 {[]evidence.Record{left(0, "1001")}, []object{write("a", "1001", planUID, "0")}, report{Matched: 1}},
+		"records that wrote nothing":             {[]evidence.Record{skipped, decision(evidence.KindPlanCreated, 0)}, nil, report{}},
+		"a write without evidence":               {nil, []object{write("a", "1001", planUID, "0")}, report{Problems: problems(evidence.ProblemWriteWithoutEvidence)}},
+		"evidence without a write":               {[]evidence.Record{left(0, "1001")}, nil, report{Problems: problems(evidence.ProblemEvidenceWithoutWrite)}},
+		"a record of another version":            {[]evidence.Record{left(0, "1009")}, []object{write("a", "1001", planUID, "0")}, report{Problems: problems(evidence.ProblemWriteWithoutEvidence, evidence.ProblemEvidenceWithoutWrite)}},
+		"a step that wrote twice":                {[]evidence.Record{left(0, "1001")}, []object{write("a", "1001", planUID, "0"), write("b", "1002", planUID, "0")}, report{Matched: 1, Problems: problems(evidence.ProblemSeveralWrites)}},
+		"a step that wrote the same twice":       {[]evidence.Record{left(0, "1001")}, []object{write("a", "1001", planUID, "0"), write("b", "1001", planUID, "0")}, report{Matched: 1, Unchanged: 1}},
+		"a write that changed nothing":           {nil, []object{event("a", func(_, request, _ object) { metadata(request)["resourceVersion"] = "1001" })}, report{Unchanged: 1}},
+		"an unmarked write, known by version":    {[]evidence.Record{left(0, "1001")}, []object{write("a", "1001", "", "")}, report{Matched: 1}},
+		"another object than the record's":       {[]evidence.Record{elsewhere}, []object{write("a", "1001", planUID, "0")}, report{Matched: 1, Problems: problems(evidence.ProblemMismatch)}},
+		"an object of the core group":            {[]evidence.Record{ofCore}, []object{inCore("")}, report{Matched: 1}},
+		"the same name in another group":         {[]evidence.Record{ofCore}, []object{inCore("example.com")}, report{Matched: 1, Problems: problems(evidence.ProblemMismatch)}},
+		"a recovered step, at a later version":   {[]evidence.Record{recovered(0, "1044")}, []object{write("a", "1001", planUID, "0")}, report{Matched: 1}},
+		"a recovered step that never wrote":      {[]evidence.Record{recovered(0, "1044")}, nil, report{Problems: problems(evidence.ProblemEvidenceWithoutWrite)}},
+		"a timeout that was stored":              {[]evidence.Record{recovered(0, "1044")}, []object{failedWith(504)}, report{Matched: 1}},
+		"a timeout that was not":                 {nil, []object{failedWith(504)}, report{Uncertain: 1}},
+		"a timeout, and the retry that wrote":    {[]evidence.Record{left(0, "1001")}, []object{failedWith(504), write("a", "1001", planUID, "0")}, report{Matched: 1, Uncertain: 1}},
+		"a log at level Request":                 {[]evidence.Record{left(0, "1001")}, []object{requestOnly("a")}, report{Matched: 1}},
+		"two writes at level Request":            {[]evidence.Record{left(0, "1001")}, []object{requestOnly("a"), requestOnly("b")}, report{Matched: 1, Problems: problems(evidence.ProblemSeveralWrites)}},
+		"a log at level Metadata":                {[]evidence.Record{left(0, "1001")}, []object{bodiless}, report{Problems: problems(evidence.ProblemAuditLevel)}},
+		"a fence and its record":                 {[]evidence.Record{fence("1002")}, []object{fenced}, report{Matched: 1}},
+		"a fence that conflicts with its step":   {[]evidence.Record{fence("1002"), recovered(0, "1002")}, []object{write("a", "1001", planUID, "0"), fenced}, report{Matched: 2}},
+		"a standby and its record":               {[]evidence.Record{standby("1002")}, []object{standsBy}, report{Matched: 1}},
+		"a standby beside the write of its step": {[]evidence.Record{standby("1002"), recovered(0, "1001")}, []object{standsBy, write("a", "1001", planUID, "0")}, report{Matched: 2}},
+		"a standby without a record":             {nil, []object{standsBy}, report{Problems: problems(evidence.ProblemWriteWithoutEvidence)}},
+		"a fence without a record":               {nil, []object{fenced}, report{Problems: problems(evidence.ProblemWriteWithoutEvidence)}},
+		"a deletion and its record":              {[]evidence.Record{gone}, []object{deleted}, report{Matched: 1}},
+		"a deletion in a log without bodies":     {[]evidence.Record{gone}, []object{deletedBodiless}, report{Matched: 1}},
+		"a deletion that no record tells of":     {[]evidence.Record{left(0, "1001")}, []object{write("a", "1001", planUID, "0"), deleted}, report{Matched: 1, Problems: problems(evidence.ProblemWriteWithoutEvidence)}},
 		"a deletion of something else": {[]evidence.Record{gone}, []object{event("d", func(e, request, _ object) {
 			e["verb"], e["responseObject"] = "delete", object{"kind": "Status"}
 			e["objectRef"].(object)["name"] = "cart"

@@ -17,6 +17,8 @@ const (
 	KindStep Kind = "Step"
 	// KindFence: a target was marked so that a write still under way conflicts.
 	KindFence Kind = "Fence"
+	// KindStandby: a Deployment was made that answers the requests of a target during its repair.
+	KindStandby Kind = "Standby"
 	// KindPlanCreated: a plan was made.
 	KindPlanCreated Kind = "PlanCreated"
 	// KindPlanDeferred: a plan has to wait; the reason says for what.

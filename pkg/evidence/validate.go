@@ -76,7 +76,7 @@ func rulesOf(k Kind) (rules, error) {
 	switch k {
 	case KindStep:
 		return rules{step: true, state: true, intent: true, mayWrite: true}, nil
-	case KindFence:
+	case KindFence, KindStandby:
 		return rules{step: true, mayWrite: true}, nil
 	case KindPlanDeferred, KindPlanCanceled, KindPlanHalted:
 		return rules{reason: true}, nil

@@ -32,16 +32,17 @@ func BaselineName(resource, group, name string) string {
 		sum := sha256.Sum256([]byte(resource + "/" + group + "/" + name))
 		name = hex.EncodeToString(sum[:digestBytes]) + "." + name
 	}
-	return boundName(resource + "." + group + "." + name)
+	return BoundName(resource + "." + group + "." + name)
 }
 
 // RevisionName is the name of the BaselineRevision that holds the authorized
 // body with that number.
 func RevisionName(baseline string, number int64) string {
-	return boundName(baseline + "-" + strconv.FormatInt(number, 10))
+	return BoundName(baseline + "-" + strconv.FormatInt(number, 10))
 }
 
-func boundName(name string) string {
+// BoundName returns a name of at most 253 bytes: a longer one keeps 200 and ends in a digest.
+func BoundName(name string) string {
 	if len(name) <= maxNameBytes {
 		return name
 	}

@@ -218,6 +218,43 @@ func TestACloneOfARunIsAuthorizedAsCreated(t *testing.T) {
 	}
 }
 
+// The body of a standby is authorized already, so no guard has to trust the user who asked for it.
+func TestAStandbyOfAPlanIsAuthorizedAsCreated(t *testing.T) {
+	tests := map[string]struct {
+		body, user string
+		authorized bool
+	}{
+		"that the executor has made as the plan says": {testDeployment, testUsers["executor"], true},
+		"that a tenant has made":                      {testDeployment, "mallory", false},
+		"with other replicas":                         {strings.Replace(testDeployment, `"replicas":3`, `"replicas":4`, 1), testUsers["executor"], false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.guard("workloads", testGuardSpec(), w.now.Add(-time.Hour))
+			w.released = &Released{
+				Requester: Identity{User: "alice"}, Standby: "production-1", Creates: true,
+				Bodies: func([]byte) [][]byte { return [][]byte{[]byte(testDeployment)} },
+			}
+			w.create(write{user: tc.user}, tc.body)
+			w.observe(false, false)
+			a := w.state.Authorized
+			if (a != nil) != tc.authorized {
+				t.Fatalf("authorized is %+v:\n%s", a, w.report())
+			}
+			if a == nil {
+				return
+			}
+			if a.By != "alice" || a.Origin != v1alpha1.OriginCreated || a.Release != nil || w.state.Drift != v1alpha1.StateInSync {
+				t.Errorf("authorized is %+v, and the state %s", a, w.state.Drift)
+			}
+			if report := w.report(); !strings.Contains(report, "made by plan production-1 as a standby, in the name of alice") {
+				t.Errorf("no event tells of the plan:\n%s", report)
+			}
+		})
+	}
+}
+
 // An unexpected clone is authorized once the guard trusts the author, and once the state that it
 // was made from is authorized.
 func TestAnUnexpectedCloneIsAuthorizedLater(t *testing.T) {

@@ -42,6 +42,9 @@ func TestGatesGetWhatIsConfiguredAlone(t *testing.T) {
 			args:    []string{"--prometheus-url=https://prometheus.monitoring:9090", "--prometheus-ca-file=/var/run/secrets/plumbline-prometheus-ca/ca.crt", "--prometheus-token-file=/var/run/secrets/plumbline-prometheus-token/token"},
 			volumes: []string{"prometheus-ca/ca", "prometheus-token/token"}, ports: []int{9090},
 		},
+		"a Prometheus in a network of its own": {
+			values: []string{"--set", prometheusURL, "--set", "metrics.allowedNetworks={10.0.0.0/8}"}, args: []string{"--prometheus-url=https://prometheus.monitoring:9090"}, // no port of any address
+		},
 		"queries of releases": {
 			values: []string{"--set", prometheusURL, "--set", "delivery.inlineQueries=true"},
 			args:   []string{"--prometheus-url=https://prometheus.monitoring:9090", "--inline-queries"}, ports: []int{9090},
@@ -97,7 +100,7 @@ func TestGatesThatCannotBeAreRefused(t *testing.T) {
 		values []string
 		fault  string
 	}{
-		"a Prometheus without rollouts": {[]string{"--set", prometheusURL}, "set delivery.enabled to true"},
+		"a Prometheus without rollouts": {[]string{"--set", prometheusURL}, "set delivery.enabled or assessor.effectiveness.enabled to true"},
 		"a token without a Prometheus":  {delivering("--set", "metrics.prometheus.tokenSecret=token"), "of no use without a url"},
 		"a token without TLS":           {delivering("--set", "metrics.prometheus.url=http://a", "--set", "metrics.prometheus.tokenSecret=token"), "need https://"},
 	}

@@ -34,6 +34,17 @@ func TestWhoMayDoWhatWhenDriftIsPutBack(t *testing.T) {
 	}
 }
 
+// What is added when the assessor assesses the effect of plans: it writes no workload, and watches no pod.
+func TestWhoMayDoWhatWhenEffectsAreAssessed(t *testing.T) {
+	without := rights(t, template(t))
+	with := rights(t, template(t, "--set", "assessor.effectiveness.enabled=true"))
+	added := slices.DeleteFunc(slices.Clone(with), func(line string) bool { return slices.Contains(without, line) })
+	golden.Check(t, filepath.Join("testdata", "rights-effectiveness.txt"), strings.Join(added, "\n")+"\n")
+	if removed := slices.DeleteFunc(without, func(line string) bool { return slices.Contains(with, line) }); len(removed) > 0 {
+		t.Errorf("assessments take rights from others: %q", removed)
+	}
+}
+
 // What is added when releases are rolled out: nothing may write a workload.
 func TestWhoMayDoWhatWhenReleasesAreRolledOut(t *testing.T) {
 	without := rights(t, template(t, "--set", "mesh.enabled=true"))
@@ -59,6 +70,16 @@ func TestWhoMayDoWhatWhenTheExecutorCarriesOutReleaseWorks(t *testing.T) {
 	if removed := slices.DeleteFunc(without, func(line string) bool { return slices.Contains(with, line) }); len(removed) > 0 {
 		t.Errorf("rollouts take rights from others: %q", removed)
 	}
+}
+
+// What the executor adds beside a mesh: to read what proxies serve, and to move requests to a standby
+// where the owner of a namespace lets it.
+func TestWhoMayDoWhatWhenStandbysServe(t *testing.T) {
+	mesh, executor := []string{"--set", "mesh.enabled=true"}, []string{"--set", "executor.enabled=true"}
+	without := slices.Concat(rights(t, template(t, mesh...)), rights(t, template(t, executor...)))
+	with := rights(t, template(t, slices.Concat(mesh, executor)...))
+	added := slices.DeleteFunc(slices.Clone(with), func(line string) bool { return slices.Contains(without, line) })
+	golden.Check(t, filepath.Join("testdata", "rights-standbys.txt"), strings.Join(added, "\n")+"\n")
 }
 
 // The executor finds the autoscaler whose minimum a rollout holds, and those that scale the groups of a rollout. To

@@ -17,6 +17,7 @@ Every field is bounded and every enum closed: a wrong object is refused by the A
 | [RemediationRequest](#remediationrequest) | `rreq` | namespace | people, in their own name | put these drifted objects back now? |
 | [RemediationPolicy](#remediationpolicy) | `rpol` | cluster | the platform team | which drift of an Environment is remediated, when, and how much at once? |
 | [RemediationPlan](#remediationplan) | `rplan` | namespace | Plumbline, and people in their own name; people set `spec.control` | which steps remediate these objects, and how did each end? |
+| [EffectivenessAssessment](#effectivenessassessment) | `ea` | namespace | Plumbline | did a write of a plan help, and is it still in effect? |
 | [RemediationLedger](#remediationledger) | `rled` | Plumbline's namespace | Plumbline; people set `spec.halt` and `spec.override` | what was granted lately, and who has halted remediation? |
 | [ABRelease](#abrelease) | `abr` | namespace | the team that owns the namespace | how are the requests of this Service divided, and who has that? |
 | [RolloutStrategy](#rolloutstrategy) | `rstrategy` | cluster | the platform team | by which stages does a new revision get requests? |

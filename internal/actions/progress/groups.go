@@ -25,7 +25,7 @@ type Group struct {
 	Restarted *int32 `json:"restarted,omitempty"`
 }
 
-// groupsOf returns the groups of a release, the active one first; none of a release that divides requests.
+// groupsOf returns the groups of a release, the active one first; none of a release that divides requests alone.
 func groupsOf(r *v1alpha1.ABRelease) []Group {
 	if !r.Spec.HasGroups() {
 		return nil
@@ -59,10 +59,18 @@ func seenGroup(r *v1alpha1.ABRelease, name v1alpha1.VariationName) *v1alpha1.Rol
 
 // divided names for people what a run divides.
 func divided(run *v1alpha1.RolloutRun) string {
-	if run.Division != nil {
-		return "replicas"
+	switch {
+	case run.Division == nil:
+		return "requests"
+	case run.Division.Model == v1alpha1.RolloutModelHybrid:
+		return "requests and replicas"
 	}
-	return "requests"
+	return "replicas"
+}
+
+// hasRequests tells whether a run divides requests, beside replicas or alone.
+func hasRequests(run *v1alpha1.RolloutRun) bool {
+	return run.Division == nil || run.Division.Model == v1alpha1.RolloutModelHybrid
 }
 
 // group compares the groups with what the stage gives them.
@@ -71,7 +79,7 @@ func (g *gates) group() Gate {
 	switch {
 	case g.waits(rollout.WaitGroupScaled):
 		return g.held(name, "scale the Deployment back, or ask for Rollback")
-	case g.waits(rollout.WaitDeployment, rollout.WaitCapacity, rollout.WaitFallback):
+	case !hasRequests(g.run) && g.waits(rollout.WaitDeployment, rollout.WaitCapacity, rollout.WaitFallback):
 		return g.held(name, "the pods have to become ready")
 	}
 	seen := seenGroup(g.Release, g.run.To.Variation)
@@ -87,13 +95,16 @@ func (g *gates) group() Gate {
 
 // groupVerdict says whether the canary does well: its pods are ready and restart nothing.
 func (g *gates) groupVerdict() Gate {
-	const name = "Verdict"
+	name := "Verdict"
+	if hasRequests(g.run) { // the verdict is of both
+		name = "Restarts"
+	}
 	switch {
 	case g.stage.State == "Failed":
 		return Gate{name, GateHolds, "the stage failed: " + g.stage.Message, "ask for Retry, Skip or Rollback"}
 	case g.stage.PassTime != nil:
 		return Gate{name, GateOK, "the stage passed: " + g.stage.Message, ""}
-	case g.waits(rollout.WaitData, rollout.WaitDecision, rollout.WaitUndecided):
+	case !hasRequests(g.run) && g.waits(rollout.WaitData, rollout.WaitDecision, rollout.WaitUndecided):
 		return g.held(name, "the pods of the canary have to be ready")
 	}
 	restarted := int32(0)

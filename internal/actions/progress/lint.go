@@ -12,7 +12,6 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/clone"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
@@ -56,8 +55,8 @@ type ManifestFacts struct {
 	Strategy *v1alpha1.RolloutStrategySpec
 	// StrategyUnread says why the strategy could not be read.
 	StrategyUnread string
-	// Workloads by variation.
-	Workloads map[v1alpha1.VariationName]WorkloadFacts
+	// Workloads that serve requests, and Groups of workers, by variation.
+	Workloads, Groups map[v1alpha1.VariationName]WorkloadFacts
 	// Executor is read only for a release that needs the executor.
 	Executor Binding
 }
@@ -68,7 +67,7 @@ func LintRelease(r *v1alpha1.ABRelease, f *ManifestFacts) (findings []Finding, u
 	if f.Refusal != "" {
 		l.find("", f.Refusal, "correct the manifest")
 	}
-	if !r.Spec.HasGroups() {
+	if r.Spec.HasRequests() {
 		l.service()
 	}
 	for i := range r.Spec.Variations {
@@ -131,25 +130,34 @@ func (l *linter) variation(i int) {
 	if v.Clone != nil {
 		l.clone(i)
 	}
-	workload := v.Workload
-	field := fmt.Sprintf("spec.variations[%d].workload", i)
+	field := fmt.Sprintf("spec.variations[%d]", i)
+	if v.Workload != nil {
+		name, w := fmt.Sprintf("%s %s", v.Workload.Kind, v.Workload.Name), l.facts.Workloads[v.Name]
+		if l.exists(field+".workload", name, &w) && v.Name != l.release.Spec.Stable && selects(l.facts.ServiceSelector, w.PodLabels) {
+			l.find(field+".workload", fmt.Sprintf("Service %s selects the pods of %s, so clients without a proxy reach the canary", l.release.Spec.ServiceName, name),
+				"give the Service a selector that selects the pods of the stable variation alone")
+		}
+	}
 	if v.Group != nil {
-		workload, field = clone.WorkloadOf(l.release, v.Name), fmt.Sprintf("spec.variations[%d].group", i)
+		name, w := fmt.Sprintf("%s %s", v.Group.Kind, v.Group.Name), l.facts.Groups[v.Name]
+		if l.exists(field+".group", name, &w) && selects(l.facts.ServiceSelector, w.PodLabels) {
+			l.find(field+".group", fmt.Sprintf("Service %s selects the pods of %s, so workers get requests", l.release.Spec.ServiceName, name),
+				"give the Service a selector that selects no pods of a group")
+		}
 	}
-	if workload == nil {
-		return
-	}
-	name := fmt.Sprintf("%s %s", workload.Kind, workload.Name)
-	w := l.facts.Workloads[v.Name]
+}
+
+// exists tells whether a workload is in the cluster; it notes why not otherwise.
+func (l *linter) exists(field, name string, w *WorkloadFacts) bool {
 	switch {
 	case w.Unread != "":
 		l.unread = append(l.unread, name+": "+w.Unread)
+		return false
 	case !w.Exists:
 		l.find(field, name+" does not exist", "create the workload, or name another one")
-	case v.Name != l.release.Spec.Stable && selects(l.facts.ServiceSelector, w.PodLabels):
-		l.find(field, fmt.Sprintf("Service %s selects the pods of %s, so clients without a proxy reach the canary", l.release.Spec.ServiceName, name),
-			"give the Service a selector that selects the pods of the stable variation alone")
+		return false
 	}
+	return true
 }
 
 // selects tells whether a selector, if it selects anything, selects pods with the labels.

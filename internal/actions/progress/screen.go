@@ -24,7 +24,7 @@ type Screen struct {
 	Run        *Run        `json:"run,omitempty"`
 	Stages     []Stage     `json:"stages,omitempty"`
 	Variations []Variation `json:"variations,omitempty"`
-	// Groups are there in the place of Variations if runs divide replicas.
+	// Groups are there if runs divide replicas, and in the place of Variations if runs divide no requests.
 	Groups []Group `json:"groups,omitempty"`
 	// Proxies says which proxies have what is in force; nil when the status does not say it.
 	Proxies *Proxies `json:"proxies,omitempty"`
@@ -115,7 +115,7 @@ func ScreenOf(r *v1alpha1.ABRelease, now time.Time) Screen {
 		Namespace: r.Namespace, Name: r.Name, Service: r.Spec.ServiceName, HasRollout: r.Spec.Rollout != nil,
 		Variations: variationsOf(r), Proxies: proxiesOf(&r.Status),
 	}
-	if s.Groups = groupsOf(r); s.Groups != nil {
+	if s.Groups = groupsOf(r); !r.Spec.HasRequests() {
 		s.Variations = nil
 	}
 	in := r.Status.Rollout

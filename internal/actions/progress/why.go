@@ -92,7 +92,8 @@ func Explain(q *Question) Explanation {
 	e.Gates = append(e.Gates, g.workloads()...)
 	if in.Run.Division != nil {
 		e.Gates = append(e.Gates, g.group())
-	} else {
+	}
+	if hasRequests(in.Run) {
 		e.Gates = append(e.Gates, g.pods(), g.proxies(), g.observed())
 	}
 	if i := int(in.Stage) - 1; in.Run.State == "Running" && i >= 0 && i < len(in.Run.Stages) {
@@ -107,10 +108,14 @@ func Explain(q *Question) Explanation {
 
 // measures are the gates of what a stage measures.
 func (g *gates) measures() []Gate {
-	if g.run.Division != nil {
+	if !hasRequests(g.run) {
 		return []Gate{g.minimumTime(), g.groupVerdict()}
 	}
-	return append([]Gate{g.counts(), g.minimumTime(), g.verdict()}, g.compared()...)
+	all := []Gate{g.counts(), g.minimumTime(), g.verdict()}
+	if g.run.Division != nil {
+		all = append(all, g.groupVerdict())
+	}
+	return append(all, g.compared()...)
 }
 
 func endOf(in *v1alpha1.RolloutStatus) *End {

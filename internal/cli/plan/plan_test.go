@@ -79,6 +79,19 @@ func TestPlanShow_NamesThePersonWhoAskedForThePlan(t *testing.T) {
 	}
 }
 
+func TestPlanShow_NamesTheStandbyOfAStep(t *testing.T) {
+	plan := clitest.PlanOf("p", clitest.InPhase(v1alpha1.PlanRunning), func(p *v1alpha1.RemediationPlan) {
+		p.Spec.Plan.Strategy = v1alpha1.StrategyBlueGreen
+		p.Status.Steps = []v1alpha1.PlanStep{{State: v1alpha1.StepVerified, Standby: &v1alpha1.StepStandby{
+			Name: "standby-1", ServiceName: "front", Phase: v1alpha1.StandbyReturning, PhaseTime: clitest.Before(2 * time.Minute),
+		}}}
+	})
+	got := clitest.Cluster{Objects: clitest.ObjectsOf(plan)}.Run(t, verbs, "", "plan", "show", "p")
+	if want := "standby standby-1, of Service front: Returning, since 2m\n"; !strings.Contains(got.Stdout, want) {
+		t.Errorf("got %+v, want %q", got, want)
+	}
+}
+
 func TestPlan_Mistakes(t *testing.T) {
 	cases := map[string]struct {
 		args []string

@@ -155,6 +155,9 @@ func (a *app) describeStep(d *invocation.Description, p *v1alpha1.RemediationPla
 	if r := step.Result; r != nil {
 		d.Line(3, "wrote version %s, %s (%s)", r.ResourceVersion, invocation.FormatHash(r.Hash, wide), r.Origin)
 	}
+	if s := step.Standby; s != nil {
+		d.Line(3, "standby %s, of Service %s: %s, since %s", s.Name, s.ServiceName, s.Phase, a.FormatAge(s.PhaseTime))
+	}
 	if e := step.Evidence; e != nil {
 		d.Line(3, "evidence #%d %s", e.Sequence, invocation.FormatHash(e.Digest, wide))
 	}

@@ -24,8 +24,8 @@ func (a *app) getCommand() *cobra.Command {
 observed shares, the error rates of both variations with bounds of 95 %, the verdict of
 the judge with its bets, the ratio of both rates, φ (the dispersion) and the counts, the
 wait of the run and the stage after that, the works of the executor, and the last lines of the history. Of a
-release with the model TargetGroup: the replicas that are wanted, the ready pods, and those that have restarted
-in the stage. "–" stands for a value that the status does not have.`,
+release with the model TargetGroup or Hybrid: the replicas that are wanted, the ready pods, and those that have
+restarted in the stage. "–" stands for a value that the status does not have.`,
 		Example: invocation.Examples("# How far is the rollout of web", "%s release get web"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -75,7 +75,7 @@ func TestWhyNamesTheGatesOfGroups(t *testing.T) {
 func TestLintOfGroupsNeedsNoService(t *testing.T) {
 	r := dividing()
 	found, unread := progress.LintRelease(r, &progress.ManifestFacts{
-		Strategy: &v1alpha1.RolloutStrategySpec{}, Workloads: map[v1alpha1.VariationName]progress.WorkloadFacts{"blue": {Exists: true}},
+		Strategy: &v1alpha1.RolloutStrategySpec{}, Groups: map[v1alpha1.VariationName]progress.WorkloadFacts{"blue": {Exists: true}},
 	})
 	var fields []string
 	for _, f := range found {

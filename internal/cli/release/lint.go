@@ -24,7 +24,6 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/clone"
 )
 
 type lintOptions struct{ filename, requestsPerMinute, errorRate string }
@@ -144,7 +143,7 @@ func describeRun(d *invocation.Description, r *v1alpha1.ABRelease, facts *progre
 	}
 	switch f := progress.ForecastOf(spec, load); {
 	case r.Spec.Rollout == nil || spec == nil:
-	case r.Spec.HasGroups():
+	case !r.Spec.HasRequests():
 		d.Line(1, "no forecast: readiness and restarts decide about groups, and each stage takes its duration")
 	case f != nil:
 		describeForecast(d, f)
@@ -245,18 +244,21 @@ func dryRun(ctx context.Context, c *invocation.Cluster, object, current client.O
 }
 
 func readFacts(ctx context.Context, c *invocation.Cluster, r *v1alpha1.ABRelease, m *manifests) (*progress.ManifestFacts, error) {
-	f := &progress.ManifestFacts{Workloads: map[v1alpha1.VariationName]progress.WorkloadFacts{}}
+	f := &progress.ManifestFacts{Workloads: map[v1alpha1.VariationName]progress.WorkloadFacts{}, Groups: map[v1alpha1.VariationName]progress.WorkloadFacts{}}
 	var err error
 	if f.Refusal, err = dryRun(ctx, c, r, &f.Current); err != nil {
 		return nil, err
 	}
-	if !r.Spec.HasGroups() {
+	if r.Spec.HasRequests() {
 		readService(ctx, c, r, f)
 	}
 	for i := range r.Spec.Variations {
 		v := &r.Spec.Variations[i]
-		if w := clone.WorkloadOf(r, v.Name); w != nil && v.Clone == nil {
-			f.Workloads[v.Name] = readWorkload(ctx, c, r.Namespace, w)
+		if v.Workload != nil {
+			f.Workloads[v.Name] = readWorkload(ctx, c, r.Namespace, v.Workload)
+		}
+		if v.Group != nil {
+			f.Groups[v.Name] = readWorkload(ctx, c, r.Namespace, &v1alpha1.VariationWorkload{Kind: v1alpha1.VariationDeployment, Name: v.Group.Name})
 		}
 	}
 	if progress.NeedsExecutor(r) {

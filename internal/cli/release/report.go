@@ -54,6 +54,7 @@ func reportFuncs(line func(string) string) map[string]any {
 		"latency": formatLatency,
 		"digits":  progress.GroupDigits,
 		"health":  healthLines,
+		"count":   formatCount,
 		"bet": func(c *v1alpha1.HealthComparison) string {
 			if c == nil {
 				return unknown

@@ -34,6 +34,7 @@ func TestReport(t *testing.T) {
 		"running.md": {rolling(), "markdown"}, "rolled-back.html": {failed(), "html"},
 		"hostile.html": {hostile, "html"}, "hostile.md": {hostile, "markdown"},
 		"static.html": {static, "html"}, "static.md": {static, "markdown"},
+		"hybrid.md": {pairing(), "markdown"}, "hybrid.html": {pairing(), "html"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := clitest.Cluster{Objects: []client.Object{tc.release.DeepCopy()}}.Run(t, commands, "", "release", "report", "web", "-o", tc.format)

@@ -48,8 +48,12 @@ func drawScreen(s *progress.Screen) []string {
 
 func drawHeader(s *progress.Screen) []string {
 	parts := []string{s.Name, "Service " + s.Namespace + "/" + s.Service}
-	if s.Groups != nil {
+	switch {
+	case s.Groups == nil:
+	case s.Service == "":
 		parts[1] = "groups of " + s.Namespace
+	default:
+		parts[1] += " and groups"
 	}
 	switch run := s.Run; {
 	case !s.HasRollout:

@@ -41,17 +41,17 @@ func (s *subject) deletionOf(f *rollout.Facts, selected string) *rollout.Deletio
 	return &rollout.Deletion{To: selected, Ready: s.endpoints[selected].Ready, Wants: s.endpoints[active].Ready}
 }
 
-// hold puts the finalizer on a release whose requests would have to return first, and on one with a minimum to put
-// back. It precedes the write of
+// hold puts the finalizer on a release whose requests or replicas would have to return first, and on one with a
+// minimum to put back. It precedes the write of
 // the status, which tells proxies to send requests elsewhere.
 func (r *Reconciler) hold(ctx context.Context, s *subject) error {
-	if s.rollout == nil || s.deleting() || !s.rollout.After.NeedsReturn(s.selected) && !s.rollout.After.NeedsPutBack() {
+	if s.rollout == nil || s.deleting() || !s.rollout.After.NeedsReturn(s.selected) && !s.needsWork() {
 		return nil
 	}
 	return r.changeFinalizer(ctx, s, controllerutil.AddFinalizer)
 }
 
-// letGo takes the finalizer off a release that holds neither requests nor a minimum, and off one that cannot return them.
+// letGo takes the finalizer off a release that holds no requests, replicas or minimum, and off one that cannot return them.
 func (r *Reconciler) letGo(ctx context.Context, s *subject) error {
 	if r.Revisions == nil || !controllerutil.ContainsFinalizer(s.release, v1alpha1.FinalizerReturnRequests) {
 		return nil
@@ -63,8 +63,13 @@ func (r *Reconciler) letGo(ctx context.Context, s *subject) error {
 	return r.changeFinalizer(ctx, s, controllerutil.RemoveFinalizer)
 }
 
+// needsWork tells whether the executor owes a minimum or replicas of the release.
+func (s *subject) needsWork() bool {
+	return s.rollout != nil && (s.rollout.After.NeedsPutBack() || s.rollout.After.OwesGroups())
+}
+
 func (r *Reconciler) holds(ctx context.Context, s *subject) (bool, error) {
-	switch needs := s.rollout != nil && s.rollout.After.NeedsPutBack(); {
+	switch needs := s.needsWork(); {
 	case !s.deleting() && s.release.Spec.Rollout == nil:
 		return needs, nil // percentages of a person are what proxies have
 	case !s.deleting():

@@ -31,6 +31,12 @@ func TestARunOfGroupsGoesOnWhereverItsLeaderDies(t *testing.T) {
 	diesAtEachWrite(t, 12, 3, groupsCrashAt)
 }
 
+// TestARunOfBothGoesOnWhereverItsLeaderDies ends the process at each write of a good run of requests and groups and
+// of a bad one.
+func TestARunOfBothGoesOnWhereverItsLeaderDies(t *testing.T) {
+	diesAtEachWrite(t, 12, 4, pairsCrashAt)
+}
+
 // groupsCrashAt tells one run, and whether the process ended in it.
 func groupsCrashAt(t *testing.T, failed uint64, c *crash) bool {
 	t.Helper()

@@ -32,21 +32,24 @@ type Groups interface {
 // reasonScaling says that pods of a group are not ready.
 const reasonScaling = "Scaling"
 
-// groupSteps are the steps of a look at a release with groups: no proxy knows of one.
+// groupSteps are the steps of a look at a release that divides no requests: no proxy knows of one.
 func (r *Reconciler) groupSteps() []func(context.Context, *subject) error {
 	return []func(context.Context, *subject) error{r.findGroupRival, r.rollGroups, r.askGates, r.holdGroups, r.write, r.askExecutor, r.letGoGroups}
 }
 
 // findGroupRival finds the release that divides one of the groups already: of several the one that was made first.
 func (r *Reconciler) findGroupRival(ctx context.Context, s *subject) error {
+	if !s.release.Spec.HasGroups() || s.rival != nil {
+		return nil
+	}
 	var all v1alpha1.ABReleaseList
 	if err := r.Client.List(ctx, &all, client.InNamespace(s.release.Namespace)); err != nil {
 		return fmt.Errorf("listing releases: %w", err)
 	}
 	for i := range all.Items {
 		other := &all.Items[i]
-		if s.contested = sharedGroup(other, s.release); s.contested != "" && before(other, s.release) {
-			s.rival = other
+		if name := sharedGroup(other, s.release); name != "" && before(other, s.release) {
+			s.rival, s.contested = other, name
 			return nil
 		}
 	}
@@ -81,14 +84,14 @@ func (r *Reconciler) rollGroups(ctx context.Context, s *subject) error {
 		return nil
 	}
 	facts := r.specFacts(ctx, s)
-	if facts.Variations, facts.Groups = groupOrder(s.release), rollout.GroupsOf(s.release); facts.Problem != "" {
+	if facts.Variations = groupOrder(s.release); facts.Problem != "" {
 		s.invalid = errors.New(facts.Problem)
 	}
 	var err error
 	if facts.Works, err = r.workAnswers(ctx, s, &facts.Before); err != nil {
 		return err
 	}
-	r.readGroups(ctx, s, &facts)
+	r.readGroups(ctx, s, &facts, facts.Arms)
 	if s.deleting() {
 		facts.Deletion = &rollout.Deletion{}
 	} else {
@@ -96,7 +99,7 @@ func (r *Reconciler) rollGroups(ctx context.Context, s *subject) error {
 	}
 	facts.Answers = r.gateAnswers(s)
 	decision := rollout.Decide(facts)
-	s.rollout, s.tally, s.arms = &decision, rollout.TallyOf(facts, decision), facts.Arms
+	s.rollout, s.tally, s.groups = &decision, rollout.TallyOf(facts, decision), facts.Arms
 	r.Metrics.countAnswers(client.ObjectKeyFromObject(s.release), decision.After.Gates, facts.Answers)
 	return nil
 }
@@ -112,8 +115,12 @@ func groupOrder(of *v1alpha1.ABRelease) [2]string {
 	return names
 }
 
-// readGroups reads both groups live: a group without replicas has no pods that would tell of another revision.
-func (r *Reconciler) readGroups(ctx context.Context, s *subject, f *rollout.Facts) {
+// readGroups reads both groups live: a group without replicas has no pods that would tell of another revision. A
+// vigil reads none.
+func (r *Reconciler) readGroups(ctx context.Context, s *subject, f *rollout.Facts, into map[string]rollout.Arm) {
+	if r.Groups == nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for name, deployment := range f.Groups.Deployments {
@@ -122,12 +129,25 @@ func (r *Reconciler) readGroups(ctx context.Context, s *subject, f *rollout.Fact
 			since = run.Stages[f.Before.Current()-1].ShiftTime
 		}
 		arm, err := r.Groups.ReadGroup(ctx, traffic.Workload{Namespace: s.release.Namespace, Kind: "Deployment", Name: deployment}, since)
-		if err != nil {
+		switch {
+		case err == nil:
+			into[name] = arm
+		case f.Groups.Routed: // requests return all the same
+			r.tellUnread(s, name, err)
+		default:
 			r.unread(s, name, err)
-			continue
 		}
-		f.Arms[name] = arm
 	}
+}
+
+// joinGroups has what divides requests know of the groups beside. What the Service selects is known without them.
+func (r *Reconciler) joinGroups(ctx context.Context, s *subject, f *rollout.Facts) {
+	if f.Groups == nil {
+		return
+	}
+	r.readGroups(ctx, s, f, f.Groups.Arms)
+	f.JoinGroups()
+	s.groups = f.Groups.Arms
 }
 
 // holdGroups puts the finalizer on a release that has groups scaled.
@@ -161,10 +181,7 @@ func (r *Reconciler) letGoGroups(ctx context.Context, s *subject) error {
 
 // groupsAgain is when to look again at a release with groups: nothing tells of a Deployment that changes.
 func (s *subject) groupsAgain() time.Duration {
-	wait := s.times.Groups
-	if s.rollout == nil || !s.rollout.After.OwesGroups() {
-		wait = s.times.IdleGroups
-	}
+	wait := s.groupsEvery()
 	if s.gatesAgain > 0 {
 		wait = min(wait, s.gatesAgain)
 	}
@@ -174,13 +191,32 @@ func (s *subject) groupsAgain() time.Duration {
 	return wait
 }
 
+// groupsEvery is how often groups are looked at.
+func (s *subject) groupsEvery() time.Duration {
+	if s.rollout != nil && s.rollout.After.OwesGroups() {
+		return s.times.Groups
+	}
+	return s.times.IdleGroups
+}
+
+// rivalText names the release that has the Service or a group already.
+func (s *subject) rivalText() string {
+	divides := "the requests of Service " + s.release.Spec.ServiceName
+	if s.contested != "" {
+		divides = "the replicas of Deployment " + s.contested
+	}
+	return fmt.Sprintf("ABRelease %s divides %s already: delete one of them", s.rival.Name, divides)
+}
+
 // writeGroups tells what is seen of both groups.
 func (s *subject) writeGroups(status *v1alpha1.ABReleaseStatus) {
 	if s.rollout == nil || status.Rollout == nil {
 		return
 	}
 	after := &s.rollout.After
-	rollout.WriteGroups(status.Rollout, *after, s.arms, groupOrder(s.release))
+	if rollout.WriteGroups(status.Rollout, *after, s.groups, groupOrder(s.release)); s.release.Spec.HasRequests() {
+		return
+	}
 	status.Split = release.Text(traffic.Shares{{Variation: after.Active, Weight: traffic.Total - s.rollout.Weight}, {Variation: s.rollout.Canary, Weight: s.rollout.Weight}})
 }
 
@@ -189,7 +225,7 @@ func (s *subject) writeGroupConditions(set condition.Set, status *v1alpha1.ABRel
 	s.writeProgressing(set)
 	switch {
 	case s.rival != nil:
-		set.Stalled(string(ir.AnotherSplit), fmt.Sprintf("ABRelease %s divides the replicas of Deployment %s already: delete one of them", s.rival.Name, s.contested))
+		set.Stalled(string(ir.AnotherSplit), s.rivalText())
 		return
 	case s.invalid != nil:
 		set.Stalled(reasonInvalid, s.invalid.Error())

@@ -115,8 +115,8 @@ type subject struct {
 	// rival divides the Service already, or contested, which is a group; nil if nobody does.
 	rival     *v1alpha1.ABRelease
 	contested string
-	// arms are the groups of a release whose runs divide replicas.
-	arms map[string]rollout.Arm
+	// groups are those of a release whose runs divide replicas.
+	groups map[string]rollout.Arm
 	// invalid says why the spec cannot be in force.
 	invalid error
 	facts   release.Facts
@@ -162,8 +162,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.Metrics.forget(request.NamespacedName)
 		return reconcile.Result{}, errors.Join(s.router.Remove(ctx), r.Sequences.Settle(ctx, request.NamespacedName))
 	}
-	steps := []func(context.Context, *subject) error{r.findRival, r.readSpec, r.look, r.decide, r.observe, r.adopt, r.roll, r.order, r.askGates, r.raise, r.hold, r.write, r.askExecutor, r.letGo}
-	if s.release.Spec.HasGroups() {
+	steps := []func(context.Context, *subject) error{r.findRival, r.findGroupRival, r.readSpec, r.look, r.decide, r.observe, r.adopt, r.roll, r.order, r.askGates, r.raise, r.hold, r.write, r.askExecutor, r.letGo}
+	if !s.release.Spec.HasRequests() {
 		steps = r.groupSteps()
 	}
 	for _, step := range steps {
@@ -302,7 +302,7 @@ func (r *Reconciler) keep(ctx context.Context, s *subject, service types.Namespa
 func (s *subject) again() time.Duration {
 	var wait time.Duration
 	switch {
-	case s.release.Spec.HasGroups():
+	case !s.release.Spec.HasRequests():
 		return s.groupsAgain()
 	case s.decision.After == nil && (s.serviceless() || errors.As(s.invalid, new(*release.FullError))):
 		return undecidedAgain
@@ -317,6 +317,9 @@ func (s *subject) again() time.Duration {
 	}
 	if s.gatesAgain > 0 {
 		wait = min(wait, s.gatesAgain)
+	}
+	if s.release.Spec.HasGroups() {
+		wait = min(wait, s.groupsEvery())
 	}
 	for _, at := range []time.Time{s.decision.Again, s.rolloutAgain()} {
 		if !at.IsZero() {

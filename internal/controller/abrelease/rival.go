@@ -21,7 +21,7 @@ func (r *Reconciler) findRival(ctx context.Context, s *subject) error {
 	}
 	first := s.release
 	for i := range all.Items {
-		if other := &all.Items[i]; !other.Spec.HasGroups() && other.Spec.ServiceName == s.release.Spec.ServiceName && before(other, first) {
+		if other := &all.Items[i]; other.Spec.HasRequests() && other.Spec.ServiceName == s.release.Spec.ServiceName && before(other, first) {
 			first = other
 		}
 	}

@@ -75,21 +75,24 @@ func (r *Reconciler) roll(ctx context.Context, s *subject) error {
 	if s.release.Spec.Rollout == nil || s.rival != nil || s.decision.After == nil {
 		return r.windUp(ctx, s)
 	}
+	before := rollout.StateOf(&s.release.Status)
+	works, err := r.workAnswers(ctx, s, &before) // before the groups, as with groups alone
+	if err != nil {
+		return err
+	}
 	facts := r.rolloutFacts(ctx, s)
-	var err error
+	facts.Works = works
 	if s.selected, err = r.findSelected(ctx, s, &facts); err != nil {
 		return err
 	}
+	r.joinGroups(ctx, s, &facts)
 	if facts.Deletion = s.deletionOf(&facts, s.selected); facts.Deletion == nil {
-		facts.Health = r.analyze(ctx, s, facts.Before, facts.Standing)
+		facts.Health = facts.JoinHealth(r.analyze(ctx, s, facts.Before, facts.Standing))
 		facts.Cohort = s.cohort
 	} else if s.unknown {
 		return fmt.Errorf("returning the requests of release %s/%s: its workloads cannot be read", s.release.Namespace, s.release.Name)
 	}
 	facts.Answers = r.gateAnswers(s)
-	if facts.Works, err = r.workAnswers(ctx, s, &facts.Before); err != nil {
-		return err
-	}
 	decision := rollout.Decide(facts)
 	s.rollout, s.tally = &decision, rollout.TallyOf(facts, decision)
 	if s.analysis != nil {
@@ -122,7 +125,7 @@ func (r *Reconciler) specFacts(ctx context.Context, s *subject) rollout.Facts {
 	in := s.release.Spec.Rollout
 	f := rollout.Facts{
 		Stable: string(s.release.Spec.Stable), Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled, Approval: rollout.ApprovalOf(in),
-		Webhooks: rollout.WebhooksOf(s.release), Before: rollout.StateOf(&s.release.Status), Arms: map[string]rollout.Arm{}, Now: s.now,
+		Webhooks: rollout.WebhooksOf(s.release), Before: rollout.StateOf(&s.release.Status), Arms: map[string]rollout.Arm{}, Groups: rollout.GroupsOf(s.release), Now: s.now,
 	}
 	var err error
 	if f.Plan, err = r.plan(ctx, s); err != nil {
@@ -172,6 +175,10 @@ func (r *Reconciler) readArm(ctx context.Context, workload traffic.Workload, lab
 // unread notes that a workload could not be read: nothing moves forward, and what is in force goes on.
 func (r *Reconciler) unread(s *subject, variation string, err error) {
 	s.unknown = true
+	r.tellUnread(s, variation, err)
+}
+
+func (r *Reconciler) tellUnread(s *subject, variation string, err error) {
 	if errors.Is(err, errAbsent) { // a vigil knows that
 		return
 	}

@@ -113,7 +113,7 @@ func uncounted(status *v1alpha1.ABReleaseStatus) {
 
 func (s *subject) writeConditions(status *v1alpha1.ABReleaseStatus) {
 	set := condition.Set{Conditions: &status.Conditions, Generation: s.release.Generation, Now: s.now}
-	if s.release.Spec.HasGroups() {
+	if !s.release.Spec.HasRequests() {
 		s.writeGroupConditions(set, status)
 		return
 	}
@@ -133,7 +133,7 @@ func (s *subject) writeConditions(status *v1alpha1.ABReleaseStatus) {
 func (s *subject) writeReady(set condition.Set) {
 	switch {
 	case s.rival != nil:
-		set.Stalled(string(ir.AnotherSplit), fmt.Sprintf("ABRelease %s divides the requests of Service %s already: delete one of them", s.rival.Name, s.release.Spec.ServiceName))
+		set.Stalled(string(ir.AnotherSplit), s.rivalText())
 	case s.invalid != nil && s.decision.After == nil:
 		set.Stalled(reasonInvalid, s.invalid.Error())
 	case s.invalid != nil:

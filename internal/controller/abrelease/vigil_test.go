@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -114,6 +115,34 @@ func TestAVigilOrdersBackAClone(t *testing.T) {
 	}
 	if now := w.stored(); now.ResourceVersion != stage.ResourceVersion || rollout.StateOf(&now.Status).Run.State != rollout.Running {
 		t.Error("the vigil has written")
+	}
+}
+
+// A vigil can read no group, so the errors of requests alone order the rollback.
+func TestAVigilOrdersBackRequestsBesideGroups(t *testing.T) {
+	w, e, _ := pairing(t)
+	orders := &given{}
+	w.Orders = orders
+	stage := e.live(t, 6)
+	prepared := uint64(max(stage.Status.Effective.PreparedSequence, 0)) //nolint:gosec // it is not negative
+	if stage.Status.Split != "stable 75 / canary 25" || prepared == 0 {
+		t.Fatalf("in force is %q with %+v", stage.Status.Split, stage.Status.Effective)
+	}
+	watching := w.onVigil()
+	for n := range uint64(6) {
+		if e.tells(n+1, []uint64{0, 0, 50, 50, 50, 50}[n]); n == 2 && len(orders.sequences) > 0 {
+			t.Fatalf("without a failure %v are ordered", orders.sequences)
+		}
+		if err := watching.watch(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(orders.sequences, []uint64{prepared}) || len(e.did) != 2 {
+		t.Errorf("ordered are %v, want %d, and the executor did %q", orders.sequences, prepared, e.did)
+	}
+	r := e.live(t, 10)
+	if got := strings.Join(e.did, ", "); got != badPair || r.Status.Rollout.Run.State != "RolledBack" || uint64(r.Status.Effective.Sequence) != prepared { //nolint:gosec // positive
+		t.Errorf("the executor did %q, and in force is sequence %d: %+v", got, r.Status.Effective.Sequence, r.Status.Rollout.Run)
 	}
 }
 

@@ -80,7 +80,7 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) (*decision, error) 
 		if in.Stamps, err = r.stamps(ctx, s, in, i == len(looks)-1, look); err != nil {
 			return nil, err
 		}
-		if in.Released, err = r.readReleased(ctx, s, &d.state, look); err != nil {
+		if in.Released, err = r.readLeft(ctx, s, &d.state, look); err != nil {
 			return nil, err
 		}
 		result, err := r.step(ctx, s, in, d.revisions)

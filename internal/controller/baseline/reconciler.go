@@ -73,6 +73,8 @@ type Config struct {
 	// ReleaseExecutor is the user name of the executor that carries ReleaseWorks out; empty where
 	// the installation has no rollouts.
 	ReleaseExecutor string
+	// Executor is the user name of the executor that makes standbys; empty where there is none.
+	Executor string
 }
 
 // Reconciler keeps the Baseline of each guarded object.

@@ -63,11 +63,17 @@ func (r *Reconciler) keepRelease(ctx context.Context, s *subject, mark *work.Mar
 	return work.Keep(mark.Release, last.Spec.Variation, live, mark.Works), nil
 }
 
-// releaseMark is the uid of the work that a version carries as a label; empty unless the version also has
-// the executor's stamp, and is not what was judged as in sync last.
+// releaseMark is the uid of the work that a version carries as a label; empty unless the executor may have
+// written the version.
 func (r *Reconciler) releaseMark(s *subject, state *specguard.State, look observed) types.UID {
+	return types.UID(markOf(s, state, look, r.Config.ReleaseExecutor, v1alpha1.LabelReleaseWork))
+}
+
+// markOf is the value of a label of a Deployment; empty unless the version also has the executor's stamp, and
+// is not what was judged as in sync last.
+func markOf(s *subject, state *specguard.State, look observed, executor, label string) string {
 	present, is := look.observation.(specguard.Present)
-	if !is || r.Config.ReleaseExecutor == "" || present.Writer != r.Config.ReleaseExecutor {
+	if !is || executor == "" || present.Writer != executor {
 		return ""
 	}
 	if present.Labels[evidence.LabelPlan] != "" { // a work takes the marks of a plan off, so the plan wrote last
@@ -79,7 +85,7 @@ func (r *Reconciler) releaseMark(s *subject, state *specguard.State, look observ
 	if last := &state.Observed; last.FullHash == string(look.object.FullHash) && last.UID == present.UID && state.FindingsTotal == 0 {
 		return ""
 	}
-	return types.UID(present.Labels[v1alpha1.LabelReleaseWork])
+	return present.Labels[label]
 }
 
 // readMark reads the works of the namespace, and the release of the one that has the uid.

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
@@ -20,6 +21,8 @@ var (
 		"Plans that have not ended, by phase.", []string{"environment", "phase"}, nil)
 	oldestPlanDesc = prometheus.NewDesc("plumbline_remediation_plan_oldest_seconds",
 		"Time since the oldest plan that has not ended was made, by phase; 0 when there is none.", []string{"phase"}, nil)
+	oldestStandbyDesc = prometheus.NewDesc("plumbline_remediation_standby_oldest_seconds",
+		"Time since the oldest standby that is not removed was begun; 0 when there is none.", nil, nil)
 	inFlightDesc = prometheus.NewDesc("plumbline_remediation_steps_in_flight",
 		"Steps that a ledger granted and that have not ended.", []string{"ledger"}, nil)
 	oldestStepDesc = prometheus.NewDesc("plumbline_remediation_step_oldest_seconds",
@@ -52,7 +55,7 @@ type Backlog struct {
 
 // Describe implements prometheus.Collector.
 func (b *Backlog) Describe(ch chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{unfinishedDesc, oldestPlanDesc, inFlightDesc, oldestStepDesc, haltedDesc, refusesDesc, breakerDesc, skewDesc} {
+	for _, desc := range []*prometheus.Desc{unfinishedDesc, oldestPlanDesc, oldestStandbyDesc, inFlightDesc, oldestStepDesc, haltedDesc, refusesDesc, breakerDesc, skewDesc} {
 		ch <- desc
 	}
 }
@@ -91,21 +94,27 @@ type gaugeFunc func(desc *prometheus.Desc, value float64, labels ...string)
 
 func tellPlans(plans []v1alpha1.RemediationPlan, now time.Time, gauge gaugeFunc) {
 	counts := map[[2]string]int{}
-	oldest := map[v1alpha1.PlanPhase]time.Duration{}
+	oldest, oldestStandby := map[v1alpha1.PlanPhase]time.Duration{}, time.Duration(0)
 	for i := range plans {
 		p := &plans[i]
 		phase := phaseOf(p)
 		if protocol.Final(phase) {
 			continue
 		}
-		counts[[2]string{p.Spec.Plan.EnvironmentName, spelt(string(phase))}]++
+		counts[[2]string{p.Spec.Plan.EnvironmentName, telemetry.SpellWord(string(phase))}]++
 		oldest[phase] = max(oldest[phase], now.Sub(p.CreationTimestamp.Time))
+		for j := range p.Status.Steps {
+			if s := p.Status.Steps[j].Standby; s != nil && s.Phase != v1alpha1.StandbyRemoved {
+				oldestStandby = max(oldestStandby, now.Sub(s.StartTime.Time))
+			}
+		}
 	}
+	gauge(oldestStandbyDesc, oldestStandby.Seconds())
 	for key, n := range counts {
 		gauge(unfinishedDesc, float64(n), key[0], key[1])
 	}
 	for _, phase := range unfinishedPhases {
-		gauge(oldestPlanDesc, oldest[phase].Seconds(), spelt(string(phase)))
+		gauge(oldestPlanDesc, oldest[phase].Seconds(), telemetry.SpellWord(string(phase)))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
+	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
 
@@ -55,7 +56,7 @@ func newEvidenceMetrics() evidenceMetrics {
 		for _, reason := range []evidence.StoreReason{
 			evidence.StoreFull, evidence.StoreReadOnly, evidence.StoreDenied, evidence.StoreUnreachable, evidence.StoreUnsupported, evidence.StoreFailed,
 		} {
-			m.calls.WithLabelValues(operation, spelt(string(reason)))
+			m.calls.WithLabelValues(operation, telemetry.SpellWord(string(reason)))
 		}
 	}
 	return m
@@ -126,9 +127,9 @@ func resultOf(ctx context.Context, err error) string {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return resultStopped
 	case ok:
-		return spelt(string(failure.Reason))
+		return telemetry.SpellWord(string(failure.Reason))
 	}
-	return spelt(string(evidence.StoreFailed))
+	return telemetry.SpellWord(string(evidence.StoreFailed))
 }
 
 // answerStale is how old the last answer of a store may be that still counts. The executor

@@ -59,6 +59,15 @@ func ledgerOf(name string, change func(*v1alpha1.RemediationLedger)) *v1alpha1.R
 	return l
 }
 
+// standingBy has steps with standbys.
+func standingBy(p *v1alpha1.RemediationPlan, standbys ...v1alpha1.StepStandby) *v1alpha1.RemediationPlan {
+	p.Status.Steps = nil
+	for i := range standbys {
+		p.Status.Steps = append(p.Status.Steps, v1alpha1.PlanStep{Index: int32(i), Standby: &standbys[i]}) //nolint:gosec // few
+	}
+	return p
+}
+
 // backlog is what the tests below are about.
 func backlog(t *testing.T) []client.Object {
 	t.Helper()
@@ -66,7 +75,9 @@ func backlog(t *testing.T) []client.Object {
 	calm.Name, calm.UID = "weekly", "other-uid"
 	return []client.Object{
 		nightly(), calm,
-		unfinished("a", "", time.Second), unfinished("b", v1alpha1.PlanRunning, time.Minute), unfinished("c", v1alpha1.PlanRunning, time.Hour),
+		unfinished("a", "", time.Second),
+		standingBy(unfinished("b", v1alpha1.PlanRunning, time.Minute),
+			v1alpha1.StepStandby{Phase: v1alpha1.StandbyRemoved, StartTime: *at(-time.Hour)}, v1alpha1.StepStandby{Phase: v1alpha1.StandbyReturning, StartTime: *at(-50 * time.Second)}), unfinished("c", v1alpha1.PlanRunning, time.Hour),
 		unfinished("d", v1alpha1.PlanSucceeded, 24*time.Hour), unfinished("e", v1alpha1.PlanSealing, time.Minute),
 		ledgerOf("production", func(l *v1alpha1.RemediationLedger) {
 			l.Status.Breakers = []v1alpha1.LedgerBreaker{{PolicyUID: "policy-uid", State: v1alpha1.BreakerHalfOpen}, {PolicyUID: "other-uid", State: v1alpha1.BreakerClosed}}
@@ -100,6 +111,7 @@ plan_oldest_seconds{phase="sealing"} 60
 plans_unfinished{environment="production"}{phase="created"} 1
 plans_unfinished{environment="production"}{phase="running"} 2
 plans_unfinished{environment="production"}{phase="sealing"} 1
+standby_oldest_seconds 50
 step_oldest_seconds{ledger="plumbline-cluster"} 0
 step_oldest_seconds{ledger="production"} 90
 steps_in_flight{ledger="plumbline-cluster"} 0

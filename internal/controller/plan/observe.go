@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/notify"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
@@ -85,14 +85,14 @@ func (o *Observer) Ended(plan *v1alpha1.RemediationPlan) {
 		return
 	}
 	planned, status := &plan.Spec.Plan, &plan.Status
-	o.Metrics.plans.WithLabelValues(planned.EnvironmentName, planned.Policy.Name, spelt(string(status.Phase))).Inc()
+	o.Metrics.plans.WithLabelValues(planned.EnvironmentName, planned.Policy.Name, telemetry.SpellWord(string(status.Phase))).Inc()
 	if status.StartTime != nil {
-		o.Metrics.planDuration.WithLabelValues(planned.EnvironmentName, spelt(string(planned.Strategy))).Observe(between(status.StartTime, status.CompletionTime).Seconds())
+		o.Metrics.planDuration.WithLabelValues(planned.EnvironmentName, telemetry.SpellWord(string(planned.Strategy))).Observe(between(status.StartTime, status.CompletionTime).Seconds())
 	}
 	if kind, tells := endOf(status.Phase); tells {
 		o.told(context.Background(), plan, kind, "")
 	}
-	o.logPlan("remediation.plan."+spelt(string(status.Phase)), plan)
+	o.logPlan("remediation.plan."+telemetry.SpellWord(string(status.Phase)), plan)
 	o.eventOnPlan(plan)
 }
 
@@ -118,13 +118,13 @@ func (o *Observer) step(plan *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep)
 	planned, target := &plan.Spec.Plan, &plan.Spec.Plan.Targets[step.Index]
 	switch step.State {
 	case v1alpha1.StepIntent:
-		o.Metrics.wait.WithLabelValues(planned.EnvironmentName, spelt(string(target.Severity.Level))).
+		o.Metrics.wait.WithLabelValues(planned.EnvironmentName, telemetry.SpellWord(string(target.Severity.Level))).
 			Observe(max(0, o.Time.Now().Sub(target.FirstSeenTime.Time)).Seconds())
 		o.logStep("remediation.target.started", plan, step)
 	case v1alpha1.StepVerified, v1alpha1.StepSkipped, v1alpha1.StepFailed, v1alpha1.StepFenced:
-		o.Metrics.targets.WithLabelValues(planned.EnvironmentName, spelt(string(target.Action)), statusOf(step)).Inc()
+		o.Metrics.targets.WithLabelValues(planned.EnvironmentName, telemetry.SpellWord(string(target.Action)), statusOf(step)).Inc()
 		if step.StartTime != nil {
-			o.Metrics.targetDuration.WithLabelValues(planned.EnvironmentName, spelt(string(target.Action))).Observe(between(step.StartTime, step.CompletionTime).Seconds())
+			o.Metrics.targetDuration.WithLabelValues(planned.EnvironmentName, telemetry.SpellWord(string(target.Action))).Observe(between(step.StartTime, step.CompletionTime).Seconds())
 		}
 		o.logStep("remediation.target.completed", plan, step)
 		if step.State == v1alpha1.StepFailed {
@@ -146,8 +146,8 @@ func (o *Observer) logStep(event string, plan *v1alpha1.RemediationPlan, step *v
 	o.Log.Info(event, "event", event,
 		"plan_id", string(plan.UID), "plan", plan.Namespace+"/"+plan.Name, "policy", planned.Policy.Name,
 		"target_id", target.UID, "target", target.Kind+" "+plan.Namespace+"/"+target.Name, "step", step.Index,
-		"environment", planned.EnvironmentName, "action", spelt(string(target.Action)), "drift_type", spelt(string(target.DriftType)),
-		"severity", spelt(string(target.Severity.Level)), "duration_ms", between(step.StartTime, step.CompletionTime).Milliseconds(),
+		"environment", planned.EnvironmentName, "action", telemetry.SpellWord(string(target.Action)), "drift_type", telemetry.SpellWord(string(target.DriftType)),
+		"severity", telemetry.SpellWord(string(target.Severity.Level)), "duration_ms", between(step.StartTime, step.CompletionTime).Milliseconds(),
 		"status", statusOf(step), "reason", string(step.Reason), "previous_digest", target.DriftedHash, "current_digest", current,
 		"initiated_by", planned.InitiatedBy, "correlation_id", planned.CorrelationID, "drift_report_id", planned.DriftReportID)
 }
@@ -160,7 +160,7 @@ func statusOf(step *v1alpha1.PlanStep) string {
 	case v1alpha1.StepPlanned, v1alpha1.StepReserved, v1alpha1.StepIntent, v1alpha1.StepApplied,
 		v1alpha1.StepSkipped, v1alpha1.StepFailed, v1alpha1.StepFenced:
 	}
-	return spelt(string(step.State))
+	return telemetry.SpellWord(string(step.State))
 }
 
 func (o *Observer) eventOnTarget(plan *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep, target *v1alpha1.PlanTarget) {
@@ -180,7 +180,7 @@ func noted(text string) string { return diff.TruncateText(diff.Printable(text), 
 
 func (o *Observer) phase(plan *v1alpha1.RemediationPlan, before *v1alpha1.RemediationPlanStatus) {
 	status := &plan.Status
-	name := "remediation.plan." + spelt(string(status.Phase))
+	name := "remediation.plan." + telemetry.SpellWord(string(status.Phase))
 	switch {
 	case status.Phase == v1alpha1.PlanRunning && before.StartTime == nil:
 		name = "remediation.plan.started"
@@ -205,8 +205,8 @@ func toldElsewhere(before, now v1alpha1.PlanPhase) bool {
 func (o *Observer) logPlan(name string, plan *v1alpha1.RemediationPlan) {
 	planned, status := &plan.Spec.Plan, &plan.Status
 	o.Log.Info(name, "event", name, "plan_id", string(plan.UID), "plan", plan.Namespace+"/"+plan.Name,
-		"policy", planned.Policy.Name, "environment", planned.EnvironmentName, "strategy", spelt(string(planned.Strategy)),
-		"status", spelt(string(status.Phase)), "reason", cmp.Or(status.DeferralReason, status.EndedReason),
+		"policy", planned.Policy.Name, "environment", planned.EnvironmentName, "strategy", telemetry.SpellWord(string(planned.Strategy)),
+		"status", telemetry.SpellWord(string(status.Phase)), "reason", cmp.Or(status.DeferralReason, status.EndedReason),
 		"duration_ms", between(status.StartTime, status.CompletionTime).Milliseconds(),
 		"initiated_by", planned.InitiatedBy, "ended_by", status.EndedBy,
 		"targets", len(planned.Targets), "succeeded", status.Counts.Succeeded, "failed", status.Counts.Failed, "skipped", status.Counts.Skipped,
@@ -321,14 +321,14 @@ func (o *Observer) breaker(l *v1alpha1.RemediationLedger, b *v1alpha1.LedgerBrea
 	if i < 0 {
 		return
 	}
-	policy, name := &policies.Items[i], "remediation.breaker."+spelt(string(b.State))
+	policy, name := &policies.Items[i], "remediation.breaker."+telemetry.SpellWord(string(b.State))
 	kind, level := corev1.EventTypeNormal, slog.LevelInfo
 	if b.State == v1alpha1.BreakerOpen {
 		kind, level = corev1.EventTypeWarning, slog.LevelWarn
 	}
 	// logr has no level for warnings.
 	slog.New(logr.ToSlogHandler(o.Log)).Log(context.Background(), level, name,
-		"event", name, "policy", policy.Name, "ledger", l.Name, "status", spelt(string(b.State)), "failures", b.Failures)
+		"event", name, "policy", policy.Name, "ledger", l.Name, "status", telemetry.SpellWord(string(b.State)), "failures", b.Failures)
 	o.Recorder.Eventf(policy, nil, kind, "Breaker"+string(b.State), "Remediate", "%s",
 		noted("the circuit breaker is "+string(b.State)+" after "+strconv.Itoa(int(b.Failures))+" failures in a row"))
 }
@@ -339,16 +339,4 @@ func between(from, to *metav1.Time) time.Duration {
 		return 0
 	}
 	return max(0, to.Sub(from.Time))
-}
-
-// spelt is a name as logs and metrics have it: WouldNotConverge is would_not_converge.
-func spelt(name string) string {
-	var out strings.Builder
-	for i, r := range name {
-		if unicode.IsUpper(r) && i > 0 {
-			out.WriteByte('_')
-		}
-		out.WriteRune(unicode.ToLower(r))
-	}
-	return out.String()
 }

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/notify"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
@@ -377,7 +378,7 @@ func TestHowAPlanEnds(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if n := testutil.ToFloat64(w.Metrics.plans.WithLabelValues("production", "nightly", spelt(string(phase)))); n != 1 {
+			if n := testutil.ToFloat64(w.Metrics.plans.WithLabelValues("production", "nightly", telemetry.SpellWord(string(phase)))); n != 1 {
 				t.Errorf("counted %v times", n)
 			}
 		})

@@ -68,7 +68,7 @@ func (m *Metrics) looked(s *subject) {
 		l := &s.out.LeftOut[i]
 		m.leftOut.WithLabelValues(name, string(l.Reason)).Inc()
 		switch l.Reason {
-		case planner.ReasonUnderWay, planner.ReasonBlastRadius, planner.ReasonUnhealthy:
+		case planner.ReasonUnderWay, planner.ReasonMeasured, planner.ReasonBlastRadius, planner.ReasonUnhealthy:
 		default:
 			out[keyOf(l.Drift)] = true
 		}

@@ -66,6 +66,8 @@ type Reconciler struct {
 	// Executor is the user name of the executor, whose permissions are asked for before a
 	// plan is made; empty when there is no executor.
 	Executor string
+	// Effectiveness says that the installation assesses effects: a policy is looked at when an assessment ends.
+	Effectiveness bool
 	// ResyncPeriod is that of the command line; nil when none was given.
 	ResyncPeriod *time.Duration
 	Log          logr.Logger

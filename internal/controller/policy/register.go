@@ -88,7 +88,11 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		For(&v1alpha1.RemediationPolicy{}, builder.WithPredicates(Specs())).
 		Watches(&v1alpha1.RemediationRequest{}, handler.EnqueueRequestsFromMapFunc(policyOf)).
 		WatchesRawSource(source.Func(r.trigger.attach))
-	for _, s := range Sources() {
+	sources := Sources()
+	if r.Effectiveness {
+		sources = append(sources, Source{&v1alpha1.EffectivenessAssessment{}, urgencyOfAssessment, nil})
+	}
+	for _, s := range sources {
 		watches := b.Watches
 		if _, bare := s.Kind.(*metav1.PartialObjectMetadata); bare {
 			watches = b.WatchesMetadata

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/notify"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
@@ -47,7 +48,7 @@ func (r *Reconciler) tellCreated(s *subject, plan *v1alpha1.RemediationPlan) {
 		"plan_id", string(plan.UID), "plan", plan.Namespace+"/"+plan.Name, "policy", s.policy.Name,
 		"environment", p.EnvironmentName, "trigger", string(p.Trigger), "strategy", string(p.Strategy),
 		"targets", len(p.Targets), "left_out", p.LeftOutTotal, "severity", strings.ToLower(string(p.Targets[0].Severity.Level)),
-		"drift_type", snake(string(p.Targets[0].DriftType)), "initiated_by", p.InitiatedBy, "correlation_id", p.CorrelationID, "drift_report_id", p.DriftReportID,
+		"drift_type", telemetry.SpellWord(string(p.Targets[0].DriftType)), "initiated_by", p.InitiatedBy, "correlation_id", p.CorrelationID, "drift_report_id", p.DriftReportID,
 		"detection_to_plan_ms", s.now.Sub(p.Targets[0].FirstSeenTime.Time).Milliseconds())
 	r.Metrics.created(plan)
 	note := fmt.Sprintf("%s/%s: %s", plan.Namespace, plan.Name, names(plan))
@@ -197,19 +198,4 @@ func escalated(s *subject, news []escalation) notify.Event {
 	sum := sha256.Sum256([]byte(strings.Join(keys, "\n")))
 	e.Transition = hex.EncodeToString(sum[:16])
 	return e
-}
-
-// snake spells a CamelCase word as logs do, image.
-func snake(word string) string {
-	var out strings.Builder
-	for i, c := range word {
-		if c >= 'A' && c <= 'Z' {
-			if i > 0 {
-				out.WriteByte('_')
-			}
-			c += 'a' - 'A'
-		}
-		out.WriteRune(c)
-	}
-	return out.String()
 }

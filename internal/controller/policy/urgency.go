@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/effect"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 )
 
@@ -54,6 +55,16 @@ func urgencyOfPlan(before, after client.Object) (time.Duration, bool) {
 	was, _ := before.(*v1alpha1.RemediationPlan)
 	is, _ := after.(*v1alpha1.RemediationPlan)
 	if was != nil && is != nil && protocol.Final(was.Status.Phase) == protocol.Final(is.Status.Phase) {
+		return 0, false
+	}
+	return settleTime, true
+}
+
+// urgencyOfAssessment: an object is free again when its assessment ends, or goes.
+func urgencyOfAssessment(before, after client.Object) (time.Duration, bool) {
+	was, _ := before.(*v1alpha1.EffectivenessAssessment)
+	is, _ := after.(*v1alpha1.EffectivenessAssessment)
+	if was == nil || is != nil && effect.Phase(was.Status.Phase).Ended() == effect.Phase(is.Status.Phase).Ended() {
 		return 0, false
 	}
 	return settleTime, true

@@ -5,6 +5,8 @@ package gather
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -28,6 +30,36 @@ func (r *reader) remediation(ctx context.Context) {
 	out.Policies = r.remediationPolicies(ctx)
 	out.Environments = r.environments(ctx)
 	out.Plans = r.plans(ctx)
+	out.Unanswered = r.unanswered(ctx)
+}
+
+// unanswered finds, of each component, the newest assessment that asked for it, and keeps those without an answer.
+func (r *reader) unanswered(ctx context.Context) doctor.Read[[]doctor.Unanswered] {
+	type look struct {
+		doctor.Unanswered
+		answered bool
+	}
+	newest := map[v1alpha1.EffectComponent]look{}
+	list := &v1alpha1.EffectivenessAssessmentList{}
+	err := r.pages(ctx, list, func() {
+		for i := range list.Items {
+			a := &list.Items[i]
+			for _, c := range a.Status.Components {
+				asked := a.Status.AskedTime
+				if asked == nil || c.State == v1alpha1.ComponentNotConfigured || !asked.After(newest[c.Name].Time) {
+					continue
+				}
+				newest[c.Name] = look{doctor.Unanswered{Component: c.Name, Namespace: a.Namespace, Assessment: a.Name, Message: c.Message, Time: asked.Time}, c.State == v1alpha1.ComponentAssessed}
+			}
+		}
+	})
+	var out []doctor.Unanswered
+	for _, name := range slices.Sorted(maps.Keys(newest)) {
+		if !newest[name].answered {
+			out = append(out, newest[name].Unanswered)
+		}
+	}
+	return result(out, "list effectivenessassessments.plumbline.dev", err)
 }
 
 // executor reads what only an installation has.
@@ -126,6 +158,7 @@ func (r *reader) forgeries(ctx context.Context, namespace string) []doctor.Forge
 		try("plumbline-policy-writers", "an active RemediationPolicy that your user made in somebody else's name", "/remediationpolicies", forgedPolicy()),
 		try("plumbline-plan-writers", "a RemediationPlan that your user made in somebody else's name", "/namespaces/"+namespace+"/remediationplans", forgedPlan(namespace, s.Now)),
 		try("plumbline-request-writers", "a RemediationRequest that your user made in the name of another user", "/namespaces/"+namespace+"/remediationrequests", forgedRequest(namespace)),
+		try("plumbline-assessment-writers", "an EffectivenessAssessment that your user made", "/namespaces/"+namespace+"/effectivenessassessments", forgedAssessment(namespace)),
 	}
 	if s.Namespace != "" {
 		out = append(out, try("plumbline-ledger-writers", "a RemediationLedger that your user made", "/namespaces/"+s.Namespace+"/remediationledgers", ours("RemediationLedger", s.Namespace, map[string]any{"scope": "Environment"})))
@@ -156,6 +189,17 @@ func forgedRequest(namespace string) map[string]any {
 	return ours("RemediationRequest", namespace, map[string]any{
 		"policyName": doctor.ProbeName, "requestedBy": forger,
 		"targets": []any{map[string]any{"baselineName": doctor.ProbeName, "driftedHash": "none"}},
+	})
+}
+
+func forgedAssessment(namespace string) map[string]any {
+	return ours("EffectivenessAssessment", namespace, map[string]any{
+		"subject": map[string]any{"plan": map[string]any{"name": doctor.ProbeName, "uid": doctor.ProbeName, "step": 0}},
+		"policy":  map[string]any{"name": doctor.ProbeName, "uid": doctor.ProbeName}, "correlationID": doctor.ProbeName, "requestedBy": forger,
+		"action": "NotifyOnly", "execution": "NoExecution", "driftTime": "2026-01-01T00:00:00Z",
+		"target":  map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": doctor.ProbeName, "baselineName": doctor.ProbeName},
+		"signal":  map[string]any{"kind": "Deployment", "name": doctor.ProbeName},
+		"windows": map[string]any{"stabilization": "30s", "validity": "30m"},
 	})
 }
 

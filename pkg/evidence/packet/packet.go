@@ -201,7 +201,7 @@ func (p *Packet) add(r *evidence.Record, bodies Bodies) {
 		p.artifacts(r, bodies)
 	case evidence.KindPlanFinished, evidence.KindPlanCanceled, evidence.KindPlanHalted:
 		p.Status, p.CompletedAt = r.Result.State, r.At
-	case evidence.KindFence, evidence.KindPlanCreated, evidence.KindPlanDeferred, evidence.KindPlanApproved,
+	case evidence.KindFence, evidence.KindStandby, evidence.KindPlanCreated, evidence.KindPlanDeferred, evidence.KindPlanApproved,
 		evidence.KindPlanPaused, evidence.KindPlanResumed, evidence.KindDecisionWithdrawn, evidence.KindKeySucceeded,
 		evidence.KindReleaseDecision, evidence.KindWorkIntended, evidence.KindWorkEnded, evidence.KindHistoryGap, evidence.KindHistorySetBack, evidence.KindReleaseGone:
 	}

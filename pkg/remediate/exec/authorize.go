@@ -113,6 +113,9 @@ func (a Access) review(who planner.Principal, verb string) *authorizationv1.Subj
 
 // RequesterMayNot names the permission that the user lacks in whose name a plan acts.
 func (a Access) RequesterMayNot(user string) string {
+	if a.Name == "" {
+		return fmt.Sprintf("%s, in whose name the plan acts, may not %s %s for its standby", user, a.Write, a.Resource.Resource)
+	}
 	return fmt.Sprintf("%s, in whose name the plan acts, may not %s it", user, a.Write)
 }
 
@@ -132,7 +135,14 @@ func (r *run) authorize(ctx context.Context, step int32) (answer protocol.Answer
 	for _, verb := range verbs {
 		own = append(own, begin(&group, func() (bool, error) { return r.mayItself(ctx, access, verb) }))
 	}
-	principals := r.askForPrincipals(ctx, &group, access)
+	needed := []Access{access}
+	if r.standsBy(step) {
+		needed = append(needed, r.standbyAccess()...)
+	}
+	var principals []asked
+	for _, a := range needed {
+		principals = append(principals, r.askForPrincipals(ctx, &group, a)...)
+	}
 	group.Wait()
 	for i, may := range own {
 		switch {

@@ -47,7 +47,7 @@ type Observer interface {
 	LedgerStored(l *v1alpha1.RemediationLedger)
 }
 
-// Executor carries plans out. All fields but Cached, Rollouts, Mesh and Mirror are needed.
+// Executor carries plans out. All fields but Cached, Rollouts, Mesh, Standbys and Mirror are needed.
 type Executor struct {
 	// Client must read live: no cache.
 	Client client.Client
@@ -61,8 +61,10 @@ type Executor struct {
 	// Rollouts tells which runs of releases hold targets; nil where there are no rollouts.
 	Rollouts Rollouts
 	// Mesh tells what stands against a quarantine; nil where there are no proxies.
-	Mesh   Mesh
-	Bodies Bodies
+	Mesh Mesh
+	// Standbys read and write standbys; nil where there are no proxies.
+	Standbys Standbys
+	Bodies   Bodies
 	// Mirror may refuse; nil when there is no Redis.
 	Mirror   Mirror
 	Evidence *Recorder
@@ -237,7 +239,7 @@ const (
 )
 
 // explainWaiting says in the status what a step waits for that has written, was about
-// to, or has no record, and has not come any further for a while.
+// to, has a standby, or has no record, and has not come any further for a while.
 func (r *run) explainWaiting(ctx context.Context, why string) error {
 	status := &r.plan.Status
 	if status.DeferralReason != "" || why == "" || status.Phase != v1alpha1.PlanRunning && status.Phase != v1alpha1.PlanSealing {
@@ -245,15 +247,20 @@ func (r *run) explainWaiting(ctx context.Context, why string) error {
 	}
 	since := r.Time.Now().Add(-explained)
 	for i := range status.Steps {
-		step := &status.Steps[i]
-		intended := step.State == v1alpha1.StepIntent && step.Intent != nil && step.Intent.StorageTime.Time.Before(since)
-		applied := step.State == v1alpha1.StepApplied && step.Result != nil && step.Result.RecordTime.Time.Before(since)
-		unrecorded := step.CompletionTime != nil && step.Evidence == nil && step.CompletionTime.Time.Before(since)
-		if intended || applied || unrecorded {
+		if standsStill(&status.Steps[i], since) {
 			return r.explain(ctx, waiting+why)
 		}
 	}
 	return nil
+}
+
+// standsStill says that a step, or its standby, has not come any further since a time.
+func standsStill(step *v1alpha1.PlanStep, since time.Time) bool {
+	intended := step.State == v1alpha1.StepIntent && step.Intent != nil && step.Intent.StorageTime.Time.Before(since)
+	applied := step.State == v1alpha1.StepApplied && step.Result != nil && step.Result.RecordTime.Time.Before(since)
+	unrecorded := step.CompletionTime != nil && step.Evidence == nil && step.CompletionTime.Time.Before(since)
+	standby := step.Standby != nil && step.Standby.Phase != v1alpha1.StandbyRemoved && step.Standby.PhaseTime.Time.Before(since)
+	return intended || applied || unrecorded || standby
 }
 
 // explain stores a reason, and names no record that the stored status does not name.
@@ -290,6 +297,8 @@ func (r *run) carry(ctx context.Context, effect protocol.Effect) error {
 		r.carryLedgers(ctx, effect)
 	case protocol.ReadTarget, protocol.LoadRevision, protocol.Try, protocol.WriteTarget, protocol.FenceTarget, protocol.ReturnFields:
 		r.carryTarget(ctx, effect)
+	case protocol.CarryStandby:
+		r.carryStandby(ctx, x)
 	case protocol.Record:
 		answer, stored := r.record(ctx, x.Step)
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.Recorded, f.Evidence = answer, stored })

@@ -141,9 +141,9 @@ func (r *run) writeBaseline(ctx context.Context, step int32, next *v1alpha1.Base
 	if err := r.Client.Status().Update(ctx, next, options...); err != nil {
 		return protocol.Write{Result: ResultOf(err), Message: err.Error()}
 	}
-	hash := r.target(step).DesiredHash
+	write := protocol.Write{Result: protocol.Stored, ResourceVersion: next.ResourceVersion, Hash: r.target(step).DesiredHash}
 	if t := r.facts.Of(step).Target; t != nil && t.Hash != "" {
-		hash = t.Hash
+		write.Hash, write.UID, write.Generation = t.Hash, t.UID, t.Generation
 	}
-	return protocol.Write{Result: protocol.Stored, ResourceVersion: next.ResourceVersion, Hash: hash}
+	return write
 }

@@ -32,6 +32,9 @@ type material struct {
 	request []byte
 	// baseline is the Baseline as it was read, and quarantined what was tried of it.
 	baseline, quarantined *v1alpha1.Baseline
+	// standby is what was read of it, and madeStandby the Deployment that this run has made.
+	standby     StandbySight
+	madeStandby []byte
 }
 
 func (r *run) material(step int32) *material {
@@ -341,7 +344,9 @@ func (r *run) answer(step int32, request func() ([]byte, error)) protocol.Write 
 		return protocol.Write{Result: protocol.Lost, Message: err.Error()}
 	}
 	m.metadata.UID = metadata.UID
-	return protocol.Write{Result: protocol.Stored, ResourceVersion: metadata.ResourceVersion, Hash: hash}
+	return protocol.Write{
+		Result: protocol.Stored, ResourceVersion: metadata.ResourceVersion, Hash: hash, UID: string(metadata.UID), Generation: metadata.Generation,
+	}
 }
 
 // fence moves the target's resourceVersion, and leaves a record of it, since it

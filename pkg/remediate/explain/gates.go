@@ -101,7 +101,7 @@ func gateOf(in *planner.Input, d *planner.Drift, c planner.Check) Gate {
 func needs(r planner.Reason) Needs {
 	switch r {
 	case planner.ReasonUnderWay, planner.ReasonUnhealthy, planner.ReasonBlastRadius, planner.ReasonPlanRate, planner.ReasonContended,
-		planner.ReasonAccepted, planner.ReasonRolloutUnderWay:
+		planner.ReasonAccepted, planner.ReasonRolloutUnderWay, planner.ReasonMeasured:
 		return NeedsEvent
 	case planner.ReasonUnmanaged, planner.ReasonSuspended, planner.ReasonTerminating, planner.ReasonForbiddenKind,
 		planner.ReasonUnknown, planner.ReasonNothingAuthorized, planner.ReasonMassDrift, planner.ReasonBelowSeverity,

@@ -79,6 +79,10 @@ type Drift struct {
 	// Claim names the plan that holds it; empty when none does, or that plan has
 	// ended or is gone.
 	Claim string
+	// MeasuredBy names the assessment that measures the effect of its last repair; empty when none does.
+	MeasuredBy string
+	// MeasuredUntil is when that assessment ends at the latest.
+	MeasuredUntil time.Time
 	// GitOps names the tool that would put it back itself; empty when none would.
 	GitOps string
 	// ActiveWriter is a trusted writer who has just changed it; empty when none has.

@@ -81,6 +81,8 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"what drifts with too many others":              {drift: func(d *Drift) { d.Frozen = "ClusterSpecGuard/shop" }, want: ReasonMassDrift},
 		"what a plan holds":                             {drift: func(d *Drift) { d.Claim = "other" }, want: ReasonUnderWay},
 		"what a plan of the policy has":                 {under: []v1alpha1.RemediationPlan{planOf("shop", "deployments.apps.web")}, want: ReasonUnderWay},
+		"what an assessment measures":                   {drift: func(d *Drift) { d.MeasuredBy, d.MeasuredUntil = "nightly-1-0", epoch.Add(time.Minute) }, want: ReasonMeasured, until: epoch.Add(time.Minute)},
+		"what an assessment measured until now":         {drift: func(d *Drift) { d.MeasuredBy, d.MeasuredUntil = "nightly-1-0", epoch }},
 		"the same name in another namespace is another": {under: []v1alpha1.RemediationPlan{planOf("other", "deployments.apps.web")}},
 		"what matters too little":                       {drift: func(d *Drift) { d.Severity.Level = v1alpha1.SeverityMedium }, want: ReasonBelowSeverity},
 		"a severity that nobody knows":                  {drift: func(d *Drift) { d.Severity.Level = "Dire" }, want: ReasonBelowSeverity},

@@ -138,7 +138,18 @@ func underWay(in *Input, d *Drift) Obstacle {
 	if plan := PlanOf(in, d); plan != "" {
 		return obstacle(ReasonUnderWay, "plan %s has it", plan)
 	}
-	return Obstacle{}
+	return measured(in, d)
+}
+
+// measured says why a target whose last repair is being measured is in no new plan: a second repair would change
+// what the assessment measures.
+func measured(in *Input, d *Drift) Obstacle {
+	if d.MeasuredBy == "" || !d.MeasuredUntil.After(in.Now) {
+		return Obstacle{}
+	}
+	o := obstacle(ReasonMeasured, "assessment %s measures its last repair, until %s at the latest", d.MeasuredBy, d.MeasuredUntil.UTC().Format(time.RFC3339))
+	o.Until = d.MeasuredUntil
+	return o
 }
 
 // PlanOf returns the name of the policy's plan under way that has the drift as a target, or "".
@@ -252,6 +263,9 @@ func presence(in *Input, d *Drift) Obstacle {
 // applicable says whether the action does something about the drift.
 func applicable(in *Input, d *Drift) Obstacle {
 	gone := d.State == v1alpha1.StateMissing
+	if in.Policy.Spec.Strategy == v1alpha1.StrategyBlueGreen && !isDeployment(&d.Target) {
+		return obstacle(ReasonNotApplicable, "only a Deployment gets a standby, which the strategy BlueGreen needs")
+	}
 	switch in.Policy.Spec.Action {
 	case v1alpha1.ActionNotifyOnly, v1alpha1.ActionReconcile:
 		return Obstacle{}
@@ -271,6 +285,10 @@ func applicable(in *Input, d *Drift) Obstacle {
 		return quarantine(d)
 	}
 	return obstacle(ReasonNotApplicable, "nobody knows the action %q", in.Policy.Spec.Action)
+}
+
+func isDeployment(t *v1alpha1.BaselineTarget) bool {
+	return canon.ParseGVK(t.APIVersion, t.Kind).Group == "apps" && t.Kind == "Deployment"
 }
 
 // servedKinds have pods that proxies send requests to.

@@ -38,7 +38,7 @@ func plan(in *Input, group []*Drift, left []LeftOut) Plan {
 	principal := PrincipalOf(spec)
 	p := Plan{Namespace: group[0].Namespace, PlannedRemediation: v1alpha1.PlannedRemediation{
 		Policy: in.Policy.PlanPolicy, EnvironmentName: spec.EnvironmentName,
-		Trigger: spec.Trigger, Strategy: cmp.Or(spec.Strategy, v1alpha1.StrategyRolling),
+		Trigger: spec.Trigger, Strategy: cmp.Or(spec.Strategy, v1alpha1.StrategyRolling), Standby: spec.Standby.DeepCopy(),
 		Request:     in.Request.reference(),
 		InitiatedBy: in.InitiatedBy, Requester: cmp.Or(principal.User, in.InitiatedBy),
 		RequesterGroups: principal.Groups,

@@ -39,6 +39,8 @@ const (
 	ReasonRolloutUnderWay Reason = "RolloutUnderWay"
 	// ReasonUnderWay: a plan has it already.
 	ReasonUnderWay Reason = "UnderWay"
+	// ReasonMeasured: the effect of its last repair is being measured.
+	ReasonMeasured Reason = "BeingMeasured"
 	// ReasonBelowSeverity: it matters less than the policy asks for.
 	ReasonBelowSeverity Reason = "BelowMinimumSeverity"
 	// ReasonNotifyStage: people are told first, and it is put back when it is older or worse.

@@ -68,6 +68,7 @@ func TestWhatAPersonAsksForIsPutBack(t *testing.T) {
 		"what writers fight over":              {drift: func(d *Drift) { d.Contended = true }, want: ReasonContended},
 		"what a rollout measures":              {drift: func(d *Drift) { d.Rollout = "run 3 of ABRelease web" }, want: ReasonRolloutUnderWay},
 		"what is part of a mass drift":         {drift: func(d *Drift) { d.Frozen = "SpecGuard/x" }, want: ReasonMassDrift},
+		"what an assessment measures":          {drift: func(d *Drift) { d.MeasuredBy, d.MeasuredUntil = "nightly-1-0", epoch.Add(time.Minute) }, want: ReasonMeasured},
 		"what a plan holds":                    {drift: func(d *Drift) { d.Claim = "other" }, want: ReasonUnderWay},
 		"what a plan has done":                 {drift: func(d *Drift) { d.DoneBy = "other" }, want: ReasonDone},
 		"what a plan failed for a moment ago":  {drift: func(d *Drift) { d.RetryAt = epoch.Add(time.Minute) }, want: ReasonBackoff},

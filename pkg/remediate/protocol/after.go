@@ -17,6 +17,9 @@ func (s *State) after(step *v1alpha1.PlanStep) Effect {
 	if step.Evidence == nil && f.Recorded != Yes {
 		return s.record(step, f)
 	}
+	if e := s.retireStandby(step, f); e != nil {
+		return e
+	}
 	return s.letGoOfTarget(step, f)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/bluegreen"
 )
 
 // Effect is what is to be done next. Exactly one of the types below.
@@ -46,6 +47,11 @@ type (
 	FenceTarget struct{ Step int32 }
 	// ReturnFields gives the fields that the write took over back to their field managers.
 	ReturnFields struct{ Step int32 }
+	// CarryStandby does something about the standby of a step, or reads it.
+	CarryStandby struct {
+		Step int32
+		Act  bluegreen.Act
+	}
 	// Settle tells both ledgers how the step ended, the cluster's last.
 	Settle struct {
 		Step    int32
@@ -88,6 +94,7 @@ func (Try) effect()           {}
 func (WriteTarget) effect()   {}
 func (FenceTarget) effect()   {}
 func (ReturnFields) effect()  {}
+func (CarryStandby) effect()  {}
 func (Settle) effect()        {}
 func (Release) effect()       {}
 func (Record) effect()        {}

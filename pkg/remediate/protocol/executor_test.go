@@ -22,12 +22,14 @@ type executor struct {
 	pending Effect
 	// waits says what it said when it last had nothing to do.
 	waits string
+	// seen are the standbys as they were read.
+	seen map[int32]standby
 }
 
 func (e *executor) restart(holder string) { *e = executor{w: e.w, holder: holder} }
 
 func (e *executor) read() {
-	e.plan, e.version, e.facts = e.w.plan.DeepCopy(), e.w.version, Facts{}
+	e.plan, e.version, e.facts, e.seen = e.w.plan.DeepCopy(), e.w.version, Facts{}, map[int32]standby{}
 }
 
 // decide asks for the next effect; it begins a new run when the last one ended.
@@ -78,6 +80,8 @@ func (e *executor) carry(f fate) {
 		e.facts.Store = &Store{Ready: f == fine && !e.w.mute, Why: "evidence cannot be written"}
 	case Reserve:
 		e.reserve(x.Step, f)
+	case CarryStandby:
+		e.carryStandby(x, f)
 	case WriteTarget:
 		e.send(x.Step, f, false)
 	case FenceTarget:

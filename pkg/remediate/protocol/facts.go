@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/bluegreen"
 )
 
 // Answer to a question that may find no answer.
@@ -135,7 +136,10 @@ type Write struct {
 	Result WriteResult
 	// ResourceVersion and Hash of what is stored, or would be.
 	ResourceVersion, Hash string
-	Message               string
+	// UID and Generation of the target after it; zero where they are not known.
+	UID        string
+	Generation int64
+	Message    string
 	// Lacks says what an object that is made again lacks, for people.
 	Lacks string
 	// Artifacts names the contents that a dry run stored beside the records.
@@ -169,6 +173,11 @@ type StepFacts struct {
 	Tried    *Write
 	Written  *Write
 	Fenced   *Write
+	// Standby is what was read of its standby, StandbyActed what came of the last act about it, and
+	// StandbyEvidence names the record of the Deployment.
+	Standby         *bluegreen.Seen
+	StandbyActed    *bluegreen.Acted
+	StandbyEvidence *v1alpha1.StepEvidence
 	// Returned is what came of the return of its fields.
 	Returned *Write
 	// Settled, Recorded and Let: Yes, or Unknown to ask again.
@@ -225,6 +234,12 @@ func (f Facts) Without(what Forget) Facts {
 
 // Wrote learns what came of the write; what was read of the target is outdated.
 func (f *StepFacts) Wrote(w Write) { f.Written, f.Target, f.Tried = &w, nil, nil }
+
+// SawStandby learns what was read of the standby.
+func (f *StepFacts) SawStandby(seen bluegreen.Seen) { f.Standby, f.StandbyActed = &seen, nil }
+
+// ActedOnStandby learns what came of an act about the standby; what was read of it is outdated.
+func (f *StepFacts) ActedOnStandby(acted bluegreen.Acted) { f.StandbyActed, f.Standby = &acted, nil }
 
 // FencedBy learns what came of the fence; what was read of the target is outdated.
 func (f *StepFacts) FencedBy(w Write) { f.Fenced, f.Target, f.Tried = &w, nil, nil }

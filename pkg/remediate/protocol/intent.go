@@ -41,7 +41,7 @@ func (s *State) fresh(step *v1alpha1.PlanStep, f StepFacts) bool {
 func (s *State) written(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	switch w := f.Written; w.Result {
 	case Stored:
-		return s.apply(step, w.ResourceVersion, w.Hash, v1alpha1.ResultResponse)
+		return s.apply(step, w, v1alpha1.ResultResponse)
 	case Conflicted:
 		if step.Attempts+1 >= maxAttempts {
 			// The network may have repeated the request, and the conflict may be one with
@@ -60,11 +60,13 @@ func (s *State) written(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	return s.wait(poll, "the write has no answer; the target will tell")
 }
 
-func (s *State) apply(step *v1alpha1.PlanStep, version, hash string, origin v1alpha1.ResultOrigin) Effect {
+func (s *State) apply(step *v1alpha1.PlanStep, w *Write, origin v1alpha1.ResultOrigin) Effect {
 	return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
 		n.State = v1alpha1.StepApplied
-		n.Result = &v1alpha1.StepResult{ResourceVersion: version, Hash: hash, Origin: origin, RecordTime: *at}
-		note(n, "written as version "+version, at)
+		n.Result = &v1alpha1.StepResult{
+			ResourceVersion: w.ResourceVersion, Hash: w.Hash, UID: w.UID, Generation: w.Generation, Origin: origin, RecordTime: *at,
+		}
+		note(n, "written as version "+w.ResourceVersion, at)
 	})
 }
 
@@ -102,7 +104,7 @@ func (s *State) recover(step *v1alpha1.PlanStep, f StepFacts) Effect {
 func (s *State) unlessNothingCame(step *v1alpha1.PlanStep, t *Target) Effect {
 	switch s.came(step, t) {
 	case cameStored:
-		return s.apply(step, t.ResourceVersion, s.leftHash(step, t), v1alpha1.ResultRecovered)
+		return s.apply(step, &Write{ResourceVersion: t.ResourceVersion, Hash: s.leftHash(step, t), UID: t.UID, Generation: t.Generation}, v1alpha1.ResultRecovered)
 	case cameGone:
 		return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is gone, and nobody knows whether it was written before")
 	case cameMoved:
@@ -157,7 +159,7 @@ func (s *State) rearm(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	switch f.Tried.Result {
 	case Stored:
 		if f.Tried.Hash == s.target(step).DesiredHash {
-			return s.intendAgain(step, f)
+			return s.begunAgain(step, f)
 		}
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonWouldNotConverge, "a dry run leads elsewhere now")
 	case Forbidden:
@@ -167,6 +169,18 @@ func (s *State) rearm(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case Conflicted, Gone, Lost:
 	}
 	return s.wait(poll, noAnswer(f))
+}
+
+// begunAgain stores the intent again, if the standby still answers all requests.
+func (s *State) begunAgain(step *v1alpha1.PlanStep, f StepFacts) Effect {
+	e, refused := s.serveByStandby(step, f)
+	switch {
+	case refused != "":
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonNoStandby, refused)
+	case e != nil:
+		return e
+	}
+	return s.intendAgain(step, f)
 }
 
 func (s *State) intendAgain(step *v1alpha1.PlanStep, f StepFacts) Effect {

@@ -331,7 +331,8 @@ func Hindered(step *v1alpha1.PlanStep) bool {
 		v1alpha1.ReasonClaimed, v1alpha1.ReasonStopped, v1alpha1.ReasonPolicyChanged, v1alpha1.ReasonBlastRadius, v1alpha1.ReasonBelowSeverity:
 		return false
 	case v1alpha1.ReasonTargetContended, v1alpha1.ReasonWouldNotConverge, v1alpha1.ReasonNotAllowed, v1alpha1.ReasonRevisionDamaged,
-		v1alpha1.ReasonUnhealthy, v1alpha1.ReasonRefused, v1alpha1.ReasonDeadlineExceeded, v1alpha1.ReasonAboveMaximumAge:
+		v1alpha1.ReasonUnhealthy, v1alpha1.ReasonRefused, v1alpha1.ReasonDeadlineExceeded, v1alpha1.ReasonAboveMaximumAge,
+		v1alpha1.ReasonNoStandby:
 	}
 	return true
 }

@@ -136,6 +136,9 @@ func (s *State) paused() Effect {
 	case s.Facts.Brakes.Known && s.Facts.Brakes.Halted != "":
 		return s.sealing(v1alpha1.PlanCanceled, s.Facts.Brakes.HaltedBy, s.Facts.Brakes.Halted)
 	case control.Verb == v1alpha1.PlanPause:
+		if e := s.finishStandbys(); e != nil {
+			return e
+		}
 		if e := s.tidy(); e != nil {
 			return e
 		}

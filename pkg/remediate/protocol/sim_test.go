@@ -54,6 +54,9 @@ func TestNothingIsWrittenTwiceWhateverDies(t *testing.T) {
 			if step.Attempts > 0 {
 				seen["attempts"]++
 			}
+			if step.Standby != nil {
+				seen["standby "+string(step.State)]++
+			}
 		}
 		seen[string(s.w.plan.Status.Phase)]++
 	})
@@ -61,6 +64,7 @@ func TestNothingIsWrittenTwiceWhateverDies(t *testing.T) {
 	// to be sure of are in TestEndsThatNeedATimedBlow.
 	for _, end := range []string{
 		"Verified ", "Skipped NotAllowed", "Skipped TargetMoved", "Skipped AlreadyDesired", "Skipped TargetReplaced", "Skipped Stopped", "Skipped RevisionDamaged",
+		"standby Verified",
 		"quarantine Verified", "quarantine Skipped", "quarantine Failed",
 		"Failed TargetMoved", "result Response", "result Recovered", "attempts",
 		"Succeeded", "Failed", "Canceled", "Superseded", "Skipped",
@@ -88,6 +92,9 @@ func newSimulation(t *rapid.T) *simulation {
 	batches := rapid.SampledFrom([][][]int32{{{0}}, {{0}, {1}}, {{0, 1}}}).Draw(t, "batches")
 	gone := action == v1alpha1.ActionReconcile && rapid.IntRange(0, 3).Draw(t, "gone") == 0
 	w := newWorld(action, batches, gone)
+	if action == v1alpha1.ActionReconcile && rapid.IntRange(0, 2).Draw(t, "standby") == 0 {
+		w.plan.Spec.Plan.Strategy = v1alpha1.StrategyBlueGreen
+	}
 	s := &simulation{T: t, w: w, executors: []*executor{{w: w, holder: "a"}, {w: w, holder: "b"}}}
 	all := []func(){
 		s.dies, s.changes, s.puts, s.churns, func() { w.replace(s.some()) }, s.asks, s.closes,
@@ -162,6 +169,7 @@ func (s *simulation) act() {
 		for _, o := range s.w.objects {
 			o.ready = true
 		}
+		s.w.controllers()
 		return
 	case n == 2:
 		s.w.someArrive(s.T)
@@ -200,6 +208,9 @@ func (s *simulation) whileItIsLate() {
 }
 
 func (w *world) someArrive(t *rapid.T) {
+	if len(w.lateStandbys) > 0 && rapid.Bool().Draw(t, "those about standbys") {
+		w.standbysArrive()
+	}
 	if len(w.delayed) == 0 {
 		return
 	}
@@ -242,11 +253,13 @@ func (w *world) settle(t *rapid.T, executors []*executor) {
 			for _, o := range w.objects {
 				o.ready = true
 			}
+			w.controllers()
 		}
 	}
 	for len(w.delayed) > 0 {
 		w.someArrive(t)
 	}
+	w.standbysArrive()
 	if w.broken != "" {
 		t.Fatal(w.broken)
 	}
@@ -279,6 +292,9 @@ func (w *world) ended(t *rapid.T, survivor *executor) {
 	}
 	for i := range w.plan.Status.Steps {
 		step := &w.plan.Status.Steps[i]
+		if o := w.objects[i]; o.release != "" || o.deployment != "" || step.Standby != nil && step.Standby.Phase != v1alpha1.StandbyRemoved {
+			t.Fatalf("the plan is %s, and left is the standby %+v, stored as %+v", w.plan.Status.Phase, o.standby, step.Standby)
+		}
 		if !ended(step) || step.Settled != v1alpha1.Enabled || step.Evidence == nil || !w.records[step.Index] {
 			t.Fatalf("the plan is %s, and left is %+v", w.plan.Status.Phase, step)
 		}

@@ -254,7 +254,7 @@ func (s *State) tried(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		if f.Tried.Hash != want.DesiredHash {
 			return s.skip(step, v1alpha1.ReasonWouldNotConverge, "a dry run leads to %s, not to %s", f.Tried.Hash, want.DesiredHash)
 		}
-		return s.intend(step, f)
+		return s.begun(step, f)
 	case Conflicted:
 		return s.lookAgain(step)
 	case Gone:
@@ -266,6 +266,18 @@ func (s *State) tried(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case Lost:
 	}
 	return s.wait(again, noAnswer(f))
+}
+
+// begun stores the intent, once a standby answers the requests of a target that is to have one.
+func (s *State) begun(step *v1alpha1.PlanStep, f StepFacts) Effect {
+	e, refused := s.serveByStandby(step, f)
+	switch {
+	case refused != "":
+		return s.skip(step, v1alpha1.ReasonNoStandby, "%s", refused)
+	case e != nil:
+		return e
+	}
+	return s.intend(step, f)
 }
 
 // noAnswer says why a dry run does not count.

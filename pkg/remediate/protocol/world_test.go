@@ -32,6 +32,7 @@ type object struct {
 	ready      bool
 	ending     bool
 	baseline
+	standby
 }
 
 // baseline is the one of a target: what a quarantine writes.
@@ -66,6 +67,8 @@ type world struct {
 	now     time.Time
 	// delayed are requests that were sent and have not arrived.
 	delayed []request
+	// lateStandbys are those about standbys.
+	lateStandbys []standbyRequest
 	// effects counts the stored writes of each step, and broken tells the first
 	// promise that was broken.
 	effects map[int32]int
@@ -266,6 +269,8 @@ func (w *world) effect(r request, o *object) {
 		w.breaks("step %d overwrites %s", r.step, o.hash)
 	case entry == nil || entry.CompletionTime != nil:
 		w.breaks("step %d takes effect without a place in the ledger", r.step)
+	case w.plan.Spec.Plan.Strategy == v1alpha1.StrategyBlueGreen && r.uid != "" && !o.serves():
+		w.breaks("step %d takes effect while its standby is %+v", r.step, o.standby)
 	}
 	if r.action == v1alpha1.ActionQuarantine {
 		o.quarantine, o.of, o.held = r.token, r.uid, true
@@ -297,5 +302,6 @@ func (w *world) replace(i int) {
 		return
 	}
 	w.uids++
-	w.objects[i] = &object{exists: true, uid: fmt.Sprint("uid-", w.uids), version: w.objects[i].version + 1, generation: 1, hash: driftedHash, ready: true, baseline: w.objects[i].baseline}
+	before := w.objects[i]
+	w.objects[i] = &object{exists: true, uid: fmt.Sprint("uid-", w.uids), version: before.version + 1, generation: 1, hash: driftedHash, ready: true, baseline: before.baseline, standby: before.standby}
 }

@@ -32,10 +32,13 @@ func (s *State) yield(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	return e
 }
 
-// letGo gives back the place and the target of a step that has written nothing; nil when both
-// are given back. It also asks for a step that holds neither as far as the status tells: an
+// letGo gives back the place and the target of a step that has written nothing, and before that the
+// requests that a standby has; nil when all is given back. It also asks for a step that holds neither as far as the status tells: an
 // earlier run may have taken them, and not come to the status that says so.
 func (s *State) letGo(step *v1alpha1.PlanStep, f StepFacts) Effect {
+	if e := s.retireStandby(step, f); e != nil {
+		return e
+	}
 	switch f.Settled {
 	case NotAsked:
 		return Release{step.Index}

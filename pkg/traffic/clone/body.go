@@ -106,8 +106,7 @@ func podLabelsOf(v *v1alpha1.Variation) map[string]string {
 
 // labelsOfPods returns the labels of the clone's pods.
 func labelsOfPods(release *v1alpha1.ABRelease, v *v1alpha1.Variation, baseline *unstructured.Unstructured) map[string]string {
-	of, _, _ := unstructured.NestedStringMap(baseline.Object, "spec", "template", "metadata", "labels")
-	return overlay(of, podLabelsOf(v), map[string]string{v1alpha1.LabelClone: string(release.UID)})
+	return overlay(templateLabels(baseline), podLabelsOf(v), map[string]string{v1alpha1.LabelClone: string(release.UID)})
 }
 
 // overlay returns a map in which the later entry of a key holds.

@@ -64,7 +64,7 @@ func demandDeployment(release *v1alpha1.ABRelease, baseline *unstructured.Unstru
 }
 
 // WorkloadOf returns what the pods of a variation belong to: the workload that the release names, or
-// the Deployment of its clone or group. It returns nil for a selector and for an unknown variation.
+// the Deployment of its clone or group. A group beside a workload is none. It returns nil for a selector and for an unknown variation.
 func WorkloadOf(release *v1alpha1.ABRelease, name v1alpha1.VariationName) *v1alpha1.VariationWorkload {
 	for i := range release.Spec.Variations {
 		v := &release.Spec.Variations[i]
@@ -72,7 +72,7 @@ func WorkloadOf(release *v1alpha1.ABRelease, name v1alpha1.VariationName) *v1alp
 		case v.Name != name:
 		case v.Clone != nil:
 			return &v1alpha1.VariationWorkload{Kind: v1alpha1.VariationDeployment, Name: v1alpha1.CloneName(release.Name, name)}
-		case v.Group != nil:
+		case v.Workload == nil && v.Group != nil:
 			return &v1alpha1.VariationWorkload{Kind: v1alpha1.VariationDeployment, Name: v.Group.Name}
 		default:
 			return v.Workload

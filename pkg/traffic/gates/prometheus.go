@@ -9,6 +9,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/printable"
 )
 
 // The bounds of an answer of Prometheus.
@@ -41,7 +43,7 @@ func ParsePrometheus(status int, body []byte, now time.Time) (float64, error) {
 	err := json.Unmarshal(body, &in)
 	switch {
 	case err == nil && in.Status == "error":
-		return 0, fmt.Errorf("Prometheus answers %d: %s", status, clean(in.Error, maxMessage)) //nolint:staticcheck // a name
+		return 0, fmt.Errorf("Prometheus answers %d: %s", status, printable.Line(in.Error, maxMessage)) //nolint:staticcheck // a name
 	case status != 200:
 		return 0, fmt.Errorf("Prometheus answers %d", status) //nolint:staticcheck // a name
 	case err != nil || in.Status != "success":
@@ -65,7 +67,7 @@ func ParsePrometheus(status int, body []byte, now time.Time) (float64, error) {
 		}
 		sample = vector[0].Value
 	default:
-		return 0, fmt.Errorf("the result is of type %q, want a vector or a scalar", clean(in.Data.ResultType, maxNameBytes))
+		return 0, fmt.Errorf("the result is of type %q, want a vector or a scalar", printable.Line(in.Data.ResultType, maxNameBytes))
 	}
 	return readSample(sample, now)
 }
@@ -80,7 +82,7 @@ func readSample(sample [2]json.RawMessage, now time.Time) (float64, error) {
 	value, err := strconv.ParseFloat(text, 64)
 	switch age := float64(now.UnixMilli())/1000 - at; {
 	case err != nil || math.IsNaN(value) || math.IsInf(value, 0):
-		return 0, fmt.Errorf("the value is %q, which is no number", clean(text, maxNameBytes))
+		return 0, fmt.Errorf("the value is %q, which is no number", printable.Line(text, maxNameBytes))
 	case math.Abs(age) > MaxSampleAge.Seconds():
 		return 0, fmt.Errorf("the sample is %.0f s old, want at most %.0f s", age, MaxSampleAge.Seconds())
 	}

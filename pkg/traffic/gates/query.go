@@ -8,7 +8,9 @@ import (
 	"math"
 	"regexp"
 	"strconv"
-	"strings"
+
+	"github.com/plumbline-dev/plumbline/pkg/placeholder"
+	"github.com/plumbline-dev/plumbline/pkg/printable"
 )
 
 // The bounds of queries and webhooks.
@@ -41,43 +43,16 @@ type Names struct {
 	Canary, Stable string
 }
 
-// nameForm is the form of names of Kubernetes and of variations: no character of it means anything in a
-// string of PromQL.
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?$`)
-
 // Expand replaces $(namespace), $(service), $(release), $(canary) and $(stable) by names. The error names
 // a placeholder that is unknown or not closed, or a name that is none.
 func Expand(promQL string, names Names) (string, error) {
-	var out strings.Builder
-	for {
-		before, rest, found := strings.Cut(promQL, "$(")
-		out.WriteString(before)
-		if !found {
-			return out.String(), nil
+	values := []placeholder.Value{{Name: "namespace", Text: names.Namespace}, {Name: "service", Text: names.Service}, {Name: "release", Text: names.Release}, {Name: "canary", Text: names.Canary}, {Name: "stable", Text: names.Stable}}
+	for i := range values {
+		if !placeholder.IsName(values[i].Text) {
+			values[i].Text = "" // which is refused where the query has the placeholder
 		}
-		placeholder, after, closed := strings.Cut(rest, ")")
-		if !closed {
-			return "", errors.New("a placeholder $( is not closed")
-		}
-		name, err := names.find(placeholder)
-		if err != nil {
-			return "", err
-		}
-		out.WriteString(name)
-		promQL = after
 	}
-}
-
-func (n Names) find(placeholder string) (string, error) {
-	values := map[string]string{"namespace": n.Namespace, "service": n.Service, "release": n.Release, "canary": n.Canary, "stable": n.Stable}
-	value, is := values[placeholder]
-	switch {
-	case !is:
-		return "", fmt.Errorf("unknown placeholder $(%s): there are $(namespace), $(service), $(release), $(canary) and $(stable)", clean(placeholder, maxNameBytes))
-	case !nameForm.MatchString(value):
-		return "", fmt.Errorf("the value of $(%s) is not a name", placeholder)
-	}
-	return value, nil
+	return placeholder.Expand(promQL, values)
 }
 
 // sampleNames expand each placeholder, so that validation finds the unknown ones.
@@ -141,7 +116,7 @@ func (q *Query) limits() (low, high float64, err error) {
 			continue
 		}
 		if !decimalForm.MatchString(b.text) {
-			return 0, 0, fmt.Errorf("%s: %q is not a decimal number, such as 0.5", b.field, clean(b.text, maxNameBytes))
+			return 0, 0, fmt.Errorf("%s: %q is not a decimal number, such as 0.5", b.field, printable.Line(b.text, maxNameBytes))
 		}
 		if *b.to, err = strconv.ParseFloat(b.text, 64); err != nil {
 			return 0, 0, fmt.Errorf("%s: reading %q: %w", b.field, b.text, err)

@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
+
+	"github.com/plumbline-dev/plumbline/pkg/printable"
 )
 
 // Result is the opinion of a gate.
@@ -97,7 +98,7 @@ func Step(set Set, before State, a Answer) State {
 	} else {
 		next.believe(&a)
 	}
-	next.Message = clean(next.Message, maxMessage)
+	next.Message = printable.Line(next.Message, maxMessage)
 	return next
 }
 
@@ -155,18 +156,4 @@ func find(states []State, k Key) State {
 		}
 	}
 	return State{}
-}
-
-// clean has a text be one line of so many bytes that a status and a terminal take.
-func clean(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, text)
-	if text = strings.TrimSpace(text); len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
 }

@@ -5,6 +5,8 @@ package gates
 import (
 	"fmt"
 	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/printable"
 )
 
 // Verdict is the verdict of all gates of a point together.
@@ -41,7 +43,7 @@ func Judge(set Set, states []State, p Point, now time.Time, freshFor time.Durati
 // wait keeps the first reason.
 func (v *Verdict) wait(format string, args ...any) {
 	if v.Result == Pass {
-		*v = Verdict{Wait, clean(fmt.Sprintf(format, args...), maxVerdict)}
+		*v = Verdict{Wait, printable.Line(fmt.Sprintf(format, args...), maxVerdict)}
 	}
 }
 
@@ -63,5 +65,5 @@ func (s *State) describe() string {
 	if s.Message != "" {
 		text += " " + s.Message
 	}
-	return clean(text, maxVerdict)
+	return printable.Line(text, maxVerdict)
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/plumbline-dev/plumbline/pkg/printable"
 )
 
 // MaxWebhookAnswer in bytes.
@@ -34,10 +36,10 @@ func ParseWebhook(status int, body []byte) (Result, string) {
 	}
 	switch r := Result(in.Result); r {
 	case Pass, Fail, Wait:
-		return r, clean(in.Message, maxMessage)
+		return r, printable.Line(in.Message, maxMessage)
 	case NoData:
 	}
-	return Wait, fmt.Sprintf("the result is %q, want Pass, Fail or Wait", clean(in.Result, maxNameBytes))
+	return Wait, fmt.Sprintf("the result is %q, want Pass, Fail or Wait", printable.Line(in.Result, maxNameBytes))
 }
 
 // ParseTold reads the answer to a webhook that is told: each status from 200 to 299 passes.

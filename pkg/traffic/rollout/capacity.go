@@ -9,9 +9,8 @@ import (
 // required is how many ready endpoints a variation needs for a weight: the part of what the active one
 // had at its most, rounded up.
 func (r *Run) required(weight traffic.Weight) int {
-	if r.Division != nil {
-		_, canary := r.Division.sizes(weight)
-		return canary
+	if !r.hasRequests() {
+		return r.groupSize(weight)
 	}
 	return max(1, (int(weight)*r.Capacity+int(traffic.Total)-1)/int(traffic.Total))
 }
@@ -55,19 +54,34 @@ const fallbackTolerance = 20
 // everything back; it waits otherwise.
 func (m *machine) hasCapacity(weight traffic.Weight) bool {
 	run := m.next.Run
-	canary, is := m.arm(run.Canary)
-	if wants := run.required(weight); !is || canary.Ready < wants {
-		m.waitTold(WaitCapacity, m.deadlines().Deployment, "%s: %d ready, wants %d for %s%%", run.Canary, canary.Ready, wants, percent(weight))
+	if run.hasRequests() && !m.hasEndpoints(weight) {
 		return false
 	}
-	active, is := m.arm(run.Active)
-	switch {
-	case run.Division != nil && (!is || active.Ready < run.Division.Active):
-		m.waitTold(WaitFallback, m.deadlines().Deployment, "%s: %d of %d are ready, so the group does not shrink", run.Active, active.Ready, run.Division.Active)
-		return false
-	case run.Division == nil && (!is || active.Ready*100 < run.Capacity*(100-fallbackTolerance)):
-		m.waitTold(WaitFallback, m.deadlines().Deployment, "%s: %d of %d are ready, too few to take all requests back", run.Active, active.Ready, run.Capacity)
-		return false
+	return run.Division == nil || m.hasGroupPods(weight)
+}
+
+// hasEndpoints tells whether the endpoints of both variations are enough for the requests of a weight.
+func (m *machine) hasEndpoints(weight traffic.Weight) bool {
+	run := m.next.Run
+	canary, is := m.arm(run.Canary)
+	if wants := run.required(weight); !is || canary.Ready < wants {
+		return m.waitTold(WaitCapacity, m.deadlines().Deployment, "%s: %d ready, wants %d for %s%%", run.Canary, canary.Ready, wants, percent(weight))
+	}
+	if active, is := m.arm(run.Active); !is || active.Ready*100 < run.Capacity*(100-fallbackTolerance) {
+		return m.waitTold(WaitFallback, m.deadlines().Deployment, "%s: %d of %d are ready, too few to take all requests back", run.Active, active.Ready, run.Capacity)
+	}
+	return true
+}
+
+// hasGroupPods tells whether the pods of both groups are enough for a weight.
+func (m *machine) hasGroupPods(weight traffic.Weight) bool {
+	run := m.next.Run
+	canary, is := m.groupArm(run.Canary)
+	if wants := run.groupSize(weight); !is || canary.Ready < wants {
+		return m.waitTold(WaitCapacity, m.deadlines().Deployment, "%s: %d ready, wants %d for %s%%", m.groupName(run.Canary), canary.Ready, wants, percent(weight))
+	}
+	if active, is := m.groupArm(run.Active); !is || active.Ready < run.Division.Active {
+		return m.waitTold(WaitFallback, m.deadlines().Deployment, "%s: %d of %d are ready, so the group does not shrink", m.groupName(run.Active), active.Ready, run.Division.Active)
 	}
 	return true
 }

@@ -195,11 +195,15 @@ func (m *machine) measureCapacity() {
 		run.Capacity = max(run.Capacity, run.capacityOf(active))
 	}
 	i := run.current()
-	canary, is := m.arm(run.Canary)
-	if i < 0 || !is {
+	if i < 0 {
 		return
 	}
 	stage := &run.Stages[i]
+	m.measureGroup(stage)
+	canary, is := m.arm(run.Canary)
+	if !is {
+		return
+	}
 	switch {
 	case canary.Ready >= run.requiredIn(stage):
 		stage.ShortSince = time.Time{}
@@ -253,7 +257,7 @@ func (m *machine) create(to Revision, active Arm) {
 		run.Promotion, run.Change = m.Plan.Promotion, m.Clone.Hash
 	}
 	if m.Groups != nil {
-		run.Division = &Division{}
+		run.Division = &Division{Routed: m.Groups.Routed}
 	}
 	run.Capacity = run.capacityOf(active)
 	run.Strategy.Stages, run.Strategy.Queries = slices.Clone(run.Strategy.Stages), slices.Clone(run.Strategy.Queries)

@@ -46,10 +46,17 @@ func (m *machine) giveBack() bool {
 	if m.next.IsOn() {
 		m.end(RolledBack, EndDeleted, "the release is deleted")
 	}
-	if m.next.owesGroups() {
-		isBack := m.isGivenBack()
-		return isBack || m.wait != nil && m.wait.Reason == WaitRefusedWork // a person scales the groups then
+	isGiven := !m.next.owesGroups() || m.isGivenBack()
+	if isRefused := m.wait != nil && m.wait.Reason == WaitRefusedWork; isRefused { // a person scales the groups then
+		isGiven = true
 	}
+	areReturned := m.next.Run != nil && !m.next.Run.hasRequests() || m.returnRequests()
+	return isGiven && areReturned
+}
+
+// returnRequests tells whether all requests have returned to the variation that the Service selects, and whether a
+// minimum that was held is back.
+func (m *machine) returnRequests() bool {
 	to := m.Deletion.To
 	switch {
 	case m.next.Run == nil:

@@ -10,11 +10,17 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
 )
 
-// Groups describe a release whose runs divide the replicas of two Deployments. No proxy takes part: the
-// groups have the weight of a stage when they have its replicas.
+// Groups describe a release whose runs divide the replicas of two Deployments. The groups have the weight of a
+// stage when they have its replicas.
 type Groups struct {
 	// Deployments by variation.
 	Deployments map[string]string
+	// Routed says that runs divide requests as well. Without that no proxy takes part, and the arms of the facts
+	// are the groups.
+	Routed bool
+	// Arms are the groups of a release that is Routed; one that is missing is not known. The arms of the facts
+	// are then those that serve requests, with the revisions of [JoinArms].
+	Arms map[string]Arm
 }
 
 // Division is how a run divides the replicas of two groups.
@@ -23,6 +29,11 @@ type Division struct {
 	Total int
 	// Active and Canary are the replicas that the run has given the groups, or found there.
 	Active, Canary int
+	// Routed says that proxies divide requests by the same weight.
+	Routed bool
+	// ShortSince is since when the group of the canary has fewer ready pods than the stage gives it, of a run that
+	// is Routed. That of another run is in the stage.
+	ShortSince time.Time
 	// SettleTime is when the groups had the sizes that the end of the run gives them.
 	SettleTime time.Time
 }
@@ -38,10 +49,13 @@ func (d *Division) sizes(weight traffic.Weight) (active, canary int) {
 
 // divides names for people what a run divides.
 func (r *Run) divides() string {
-	if r.Division != nil {
-		return "replicas"
+	switch {
+	case r.Division == nil:
+		return "requests"
+	case r.hasRequests():
+		return "requests and replicas"
 	}
-	return "requests"
+	return "replicas"
 }
 
 // give notes what a work has given a group.
@@ -61,15 +75,15 @@ func (m *machine) hasReplicas() bool {
 	if run.Division == nil {
 		return true
 	}
-	active, isActive := m.arm(run.Active)
-	canary, isCanary := m.arm(run.Canary)
+	active, isActive := m.groupArm(run.Active)
+	canary, isCanary := m.groupArm(run.Canary)
 	total := active.Replicas + canary.Replicas
 	if !isActive || !isCanary || total < 1 || total > maxReplicas {
 		m.waitTold(WaitCapacity, m.deadlines().Deployment, "both groups to have 1 to %d replicas together: Deployment %s has %d, and Deployment %s has %d",
 			maxReplicas, m.group(run.Active), active.Replicas, m.group(run.Canary), canary.Replicas)
 		return false
 	}
-	*run.Division = Division{Total: total, Active: active.Replicas, Canary: canary.Replicas}
+	*run.Division = Division{Total: total, Active: active.Replicas, Canary: canary.Replicas, Routed: run.Division.Routed}
 	return true
 }
 
@@ -82,7 +96,7 @@ func (m *machine) isGrown(weight traffic.Weight) bool {
 	active, canary := d.sizes(weight)
 	isFirst := run.State == Deploying
 	switch {
-	case !m.isIdle(), m.isScaledByAnother():
+	case !m.isIdle(), !m.areGroupsKnown(), m.isScaledByAnother():
 		return false
 	case isFirst && d.Active < active:
 		return m.resize(run.Active, active)
@@ -114,7 +128,7 @@ func (m *machine) isShifted(weight traffic.Weight) bool {
 	run := m.next.Run
 	active, canary := run.Division.sizes(weight)
 	switch {
-	case !m.isIdle(), m.isScaledByAnother():
+	case !m.isIdle(), !m.areGroupsKnown(), m.isScaledByAnother():
 		return false
 	case run.Division.Active <= active:
 		return true
@@ -145,8 +159,8 @@ func (m *machine) isGivenBack() bool {
 // scaled once: another writer who scales it afterwards has the last word.
 func (m *machine) giveGroupsBack(last *Work) bool {
 	run, total := m.next.Run, m.next.Run.Division.Total
-	active, isActive := m.Arms[run.Active]
-	canary, isCanary := m.Arms[run.Canary]
+	active, isActive := m.groupArms()[run.Active]
+	canary, isCanary := m.groupArms()[run.Canary]
 	isForActive, isForCanary := last.gives(run.Active, total), last.gives(run.Canary, 0)
 	switch {
 	case !isActive || !isCanary:
@@ -189,7 +203,7 @@ func (s State) OwesGroups() bool {
 // retryReturn asks once more for what the end of a run gives the groups.
 func (m *machine) retryReturn() string {
 	run := m.next.Run
-	if active, is := m.arm(run.Active); is && active.Replicas >= run.Division.Total {
+	if active, is := m.groupArm(run.Active); is && active.Replicas >= run.Division.Total {
 		m.askFor(ScaleClone, run.Canary, 0)
 		return ""
 	}
@@ -205,7 +219,7 @@ func (m *machine) isScaledByAnother() bool {
 		variation string
 		given     int
 	}{{run.Active, run.Division.Active}, {run.Canary, run.Division.Canary}} {
-		if arm, is := m.arm(group.variation); is && arm.Replicas != group.given {
+		if arm, is := m.groupArm(group.variation); is && arm.Replicas != group.given {
 			m.waitPerson(WaitGroupScaled, "a person to scale Deployment %s to %d again: another writer has scaled it to %d", m.group(group.variation), group.given, arm.Replicas)
 			return true
 		}
@@ -215,11 +229,11 @@ func (m *machine) isScaledByAnother() bool {
 
 // isReady tells whether a group has so many ready pods; it waits otherwise.
 func (m *machine) isReady(variation string, wants int) bool {
-	arm, is := m.arm(variation)
+	arm, is := m.groupArm(variation)
 	if is && arm.Ready >= wants {
 		return true
 	}
-	m.waitTold(WaitCapacity, m.deadlines().Deployment, "%s: %d ready, wants %d before the other group is scaled down", variation, arm.Ready, wants)
+	m.waitTold(WaitCapacity, m.deadlines().Deployment, "%s: %d ready, wants %d before the other group is scaled down", m.groupName(variation), arm.Ready, wants)
 	return false
 }
 
@@ -232,10 +246,13 @@ func (m *machine) resize(variation string, replicas int) bool {
 
 // inForceText says why a stage without a duration passes.
 func (m *machine) inForceText() string {
-	if m.next.Run.Division != nil {
-		return "the groups have its replicas"
+	switch run := m.next.Run; {
+	case run.Division == nil:
+		return "its weight is acknowledged"
+	case run.hasRequests():
+		return "its weight is acknowledged, and the groups have its replicas"
 	}
-	return "its weight is acknowledged"
+	return "the groups have its replicas"
 }
 
 // group names the Deployment of a variation for people.
@@ -246,25 +263,26 @@ func (m *machine) group(variation string) string {
 	return m.Groups.Deployments[variation]
 }
 
-// GroupHealthOf is the verdict about the stage under way of a canary that is a group: no proxy counts anything,
-// so restarts and readiness alone decide.
+// GroupHealthOf is the verdict about the stage under way of a canary that is a group, or has one: no proxy counts
+// anything of it, so restarts and readiness alone decide.
 func GroupHealthOf(s State, arms map[string]Arm, now time.Time) Health {
 	n := s.Current()
 	if n == 0 || s.Run.Division == nil {
 		return Health{}
 	}
-	stage, wants := &s.Run.Stages[n-1], s.Run.required(s.Run.Stages[n-1].Weight)
+	stage, wants := &s.Run.Stages[n-1], s.Run.groupSize(s.Run.Stages[n-1].Weight)
 	canary, is := arms[s.Run.Canary]
+	since := s.Run.groupShortSince(stage)
 	h := Health{Run: s.Run.Number, Stage: n, ShiftTime: stage.ShiftTime}
-	switch short := now.Sub(stage.ShortSince); {
+	switch short := now.Sub(since); {
 	case !is:
 		h.Verdict, h.Message = judge.NoData, "the Deployment of the canary could not be read"
 	case canary.Revision.Hash == "":
 		h.Verdict, h.Message = judge.Fail, "the Deployment of the canary does not exist"
 	case canary.Restarted > 0:
 		h.Verdict, h.Message = judge.Fail, fmt.Sprintf("%d of the canary's pods have restarted since the stage began", canary.Restarted)
-	case !stage.ShortSince.IsZero() && short >= judge.UnreadyLimit:
-		h.Verdict, h.Message = judge.Fail, fmt.Sprintf("%d of %d pods are ready, since %s", canary.Ready, wants, stage.ShortSince.UTC().Format(time.RFC3339))
+	case !since.IsZero() && short >= judge.UnreadyLimit:
+		h.Verdict, h.Message = judge.Fail, fmt.Sprintf("%d of %d pods are ready, since %s", canary.Ready, wants, since.UTC().Format(time.RFC3339))
 	case canary.Ready < wants:
 		h.Verdict, h.Message = judge.Undecided, fmt.Sprintf("%d of %d pods are ready", canary.Ready, wants)
 	default:

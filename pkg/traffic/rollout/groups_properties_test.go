@@ -24,10 +24,13 @@ type groupsWorld struct {
 	ready     map[string]int
 	revisions map[string]string
 	answers   map[workID]rollout.WorkAnswer
-	// helps says that all goes well from now on, and meddles that another writer scales groups as well.
-	helps, meddles bool
+	// helps says that all goes well from now on, calm that no person does anything and pods stay ready, and
+	// meddles that another writer scales groups as well.
+	helps, calm, meddles bool
 	// meddled says that another writer has scaled a group since the run started.
 	meddled bool
+	// serves is nil unless the variations have workloads as well.
+	serves *serving
 }
 
 // total is the number that the run keeps; 0 while it keeps none.
@@ -43,7 +46,11 @@ func (w *groupsWorld) live() {
 	for _, work := range w.state.Works {
 		id := workID{work.Run, work.Number}
 		phase := rollout.WorkSucceeded
-		if !w.helps {
+		switch {
+		case w.helps:
+		case w.calm:
+			phase = rapid.SampledFrom([]rollout.WorkPhase{rollout.WorkSucceeded, rollout.WorkIsRunning, ""}).Draw(w.T, "phase")
+		default:
 			phase = rapid.SampledFrom([]rollout.WorkPhase{"", rollout.WorkIsRunning, rollout.WorkSucceeded, rollout.WorkSucceeded, rollout.WorkIsRefused}).Draw(w.T, "phase")
 		}
 		was := w.answers[id].Phase
@@ -59,11 +66,15 @@ func (w *groupsWorld) live() {
 		if w.meddles && !w.helps && rapid.IntRange(0, 19).Draw(w.T, "meddles") == 0 {
 			w.replicas[group], w.meddled = rapid.IntRange(0, 9).Draw(w.T, "replicas"), true
 		}
-		w.ready[group] = w.replicas[group]
-		if !w.helps {
+		switch before := w.ready[group]; {
+		case w.helps:
+			w.ready[group] = w.replicas[group]
+		case w.calm: // pods become ready later
+			w.ready[group] = min(w.replicas[group], before+rapid.IntRange(0, 2).Draw(w.T, "more ready"))
+		default:
 			w.ready[group] = rapid.IntRange(0, w.replicas[group]).Draw(w.T, "ready")
 		}
-		if !w.helps && rapid.IntRange(0, 29).Draw(w.T, "deploys") == 0 {
+		if !w.helps && !w.calm && rapid.IntRange(0, 29).Draw(w.T, "deploys") == 0 {
 			w.revisions[group] = rapid.SampledFrom([]string{"1", "2", "3"}).Draw(w.T, "revision")
 		}
 	}
@@ -100,14 +111,19 @@ func (w *groupsWorld) draw() rollout.Facts {
 		}
 	}
 	f.Health = rollout.GroupHealthOf(w.state, f.Arms, w.now)
+	if w.serves != nil {
+		w.serves.draw(w, &f)
+	}
 	if w.helps {
 		for _, q := range w.state.Questions(nil, f.Now) {
 			f.Answers = append(f.Answers, gates.Answer{Question: q, Time: f.Now, Result: gates.Pass, Value: new(0.5)})
 		}
 		return f
 	}
-	f.Paused, f.Control = rapid.IntRange(0, 9).Draw(w.T, "paused") == 0, drawControl(w.T, run)
-	if w.state.Current() > 0 && rapid.IntRange(0, 9).Draw(w.T, "fails") == 0 {
+	if !w.calm {
+		f.Paused, f.Control = rapid.IntRange(0, 9).Draw(w.T, "paused") == 0, drawControl(w.T, run)
+	}
+	if w.serves == nil && w.state.Current() > 0 && rapid.IntRange(0, 9).Draw(w.T, "fails") == 0 {
 		f.Health = rollout.Health{Run: run, Stage: w.state.Current(), Verdict: judge.Fail}
 	}
 	return f
@@ -198,7 +214,11 @@ func (w *groupsWorld) end(t *rapid.T, completed, rolledBack *int) {
 		case wait.Reason == rollout.WaitApproval:
 			ask(rollout.VerbApprove)
 		}
-		w.state = rollout.Decide(f).After
+		d := rollout.Decide(f)
+		if w.serves != nil {
+			w.serves.weight, w.serves.active, w.serves.checking = d.Weight, d.After.Active, d.Checking
+		}
+		w.state = d.After
 	}
 	run := w.state.Run
 	total := run.Division.Total
@@ -218,11 +238,22 @@ func (w *groupsWorld) end(t *rapid.T, completed, rolledBack *int) {
 func (w *groupsWorld) decide(t *rapid.T) {
 	f := w.draw()
 	d := rollout.Decide(f)
-	w.check(f, d)
+	if w.serves != nil {
+		w.serves.check(w, f, d)
+	}
+	w.check(w.ofGroups(f), d)
 	w.state = keep(t, f, d)
 	if total := w.total(); total > 0 && len(w.state.Works) > 0 && !w.meddled && w.replicas["a"]+w.replicas["b"] < total {
 		t.Fatalf("both groups have %v replicas, and the run began with %d", w.replicas, total)
 	}
+}
+
+// ofGroups are facts whose arms are the groups.
+func (w *groupsWorld) ofGroups(f rollout.Facts) rollout.Facts {
+	if w.serves != nil {
+		f.Arms = f.Groups.Arms
+	}
+	return f
 }
 
 func TestTheSizesOfGroups(t *testing.T) {

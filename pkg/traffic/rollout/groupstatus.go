@@ -6,12 +6,15 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// GroupsOf returns the groups of a release; nil if its runs divide requests.
+// GroupsOf returns the groups of a release; nil if its runs divide requests alone.
 func GroupsOf(r *v1alpha1.ABRelease) *Groups {
 	if !r.Spec.HasGroups() {
 		return nil
 	}
-	g := &Groups{Deployments: map[string]string{}}
+	g := &Groups{Deployments: map[string]string{}, Routed: r.Spec.HasRequests()}
+	if g.Routed {
+		g.Arms = map[string]Arm{}
+	}
 	for i := range r.Spec.Variations {
 		if v := &r.Spec.Variations[i]; v.Group != nil {
 			g.Deployments[string(v.Name)] = v.Group.Name
@@ -59,14 +62,22 @@ func (r *Run) writeDivision() *v1alpha1.RolloutDivision {
 	if d == nil {
 		return nil
 	}
-	return &v1alpha1.RolloutDivision{
-		Replicas: new(countOfPods(d.Total)), Active: new(countOfPods(d.Active)), Canary: new(countOfPods(d.Canary)), SettlementTime: timeOrNil(d.SettleTime),
+	out := &v1alpha1.RolloutDivision{
+		Replicas: new(countOfPods(d.Total)), Active: new(countOfPods(d.Active)), Canary: new(countOfPods(d.Canary)),
+		ShortTime: timeOrNil(d.ShortSince), SettlementTime: timeOrNil(d.SettleTime),
 	}
+	if d.Routed {
+		out.Model = v1alpha1.RolloutModelHybrid
+	}
+	return out
 }
 
 func divisionIn(in *v1alpha1.RolloutDivision) *Division {
 	if in == nil || in.Replicas == nil || in.Active == nil || in.Canary == nil {
 		return nil
 	}
-	return &Division{Total: int(*in.Replicas), Active: int(*in.Active), Canary: int(*in.Canary), SettleTime: timeOf(in.SettlementTime)}
+	return &Division{
+		Total: int(*in.Replicas), Active: int(*in.Active), Canary: int(*in.Canary), Routed: in.Model == v1alpha1.RolloutModelHybrid,
+		ShortSince: timeOf(in.ShortTime), SettleTime: timeOf(in.SettlementTime),
+	}
 }

@@ -27,7 +27,8 @@ func FindHolder(releases []v1alpha1.ABRelease, namespace, kind, name string) str
 func hasWorkload(r *v1alpha1.ABRelease, kind, name string) bool {
 	return slices.ContainsFunc(r.Spec.Variations, func(v v1alpha1.Variation) bool {
 		w := clone.WorkloadOf(r, v.Name)
-		return w != nil && string(w.Kind) == kind && w.Name == name
+		isGroup := v.Group != nil && string(v.Group.Kind) == kind && v.Group.Name == name
+		return isGroup || w != nil && string(w.Kind) == kind && w.Name == name
 	})
 }
 

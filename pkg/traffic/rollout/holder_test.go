@@ -35,6 +35,8 @@ func TestFindHolder(t *testing.T) {
 		"a group":                              {divide("Running", nil), "shop", "Deployment", "worker-next", run},
 		"a group that is owed its replicas":    {divide("RolledBack", nil), "shop", "Deployment", "worker", run},
 		"a group that has its replicas back":   {divide("RolledBack", new(metav1.Now())), "shop", "Deployment", "worker", ""},
+		"a group beside a workload":            {pair, "shop", "Deployment", "worker-next", run},
+		"a workload beside a group":            {pair, "shop", "Deployment", "web", run},
 		"a run that has ended, with all done":  {func(r *v1alpha1.ABRelease) { endWith(r, v1alpha1.WorkSucceeded) }, "shop", "Deployment", "web-canary", ""},
 	}
 	for name, tc := range tests {
@@ -54,6 +56,15 @@ func TestFindHolder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// pair has a group beside each workload.
+func pair(r *v1alpha1.ABRelease) {
+	divide("Running", nil)(r)
+	for i, name := range []string{"web", "web-next"} {
+		r.Spec.Variations[i].Workload = &v1alpha1.VariationWorkload{Kind: v1alpha1.VariationDeployment, Name: name}
+	}
+	r.Spec.Rollout = &v1alpha1.Rollout{Model: v1alpha1.RolloutModelHybrid}
 }
 
 // divide has the run divide the replicas of groups.

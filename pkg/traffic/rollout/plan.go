@@ -54,10 +54,12 @@ func (p *Plan) settleGroups(r *v1alpha1.ABRelease) error {
 	if !r.Spec.HasGroups() {
 		return nil
 	}
-	p.Fallback, p.CohortCheck = FallbackWait, 0
+	if p.Fallback = FallbackWait; !r.Spec.HasRequests() {
+		p.CohortCheck = 0
+	}
 	for i := range r.Spec.Variations {
 		if v := &r.Spec.Variations[i]; v.Group == nil {
-			return fmt.Errorf("spec.variations: with the model TargetGroup %s needs a group: name its Deployment", v.Name)
+			return fmt.Errorf("spec.variations: with the model %s %s needs a group: name its Deployment", r.Spec.Rollout.Model, v.Name)
 		}
 	}
 	return nil

@@ -5,6 +5,8 @@ package rollout_test
 import (
 	"flag"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,8 +65,9 @@ type story struct {
 // (NAME RESULT, and a message), groups, clone (PROMOTION min=N change=HASH changed), work (NUMBER PHASE run=N distrusted
 // held=NAME/FORMER/MINIMUM, and a message), edit (change=HASH of a clone that keeps the one before; arms then has
 // kept=REVISION/READY/TARGETS/UPDATED, and none when the clone is made anew), and at. With groups an arm is
-// NAME=REVISION/READY/REPLICAS/UPDATED/RESTARTED, or gone, and a work that succeeded scales it. Rewrite the scripts with
-// UPDATE_GOLDEN=1.
+// NAME=REVISION/READY/REPLICAS/UPDATED/RESTARTED, or gone, and a work that succeeded scales it. With groups beside
+// requests (groups hybrid) workers has the groups in this form, or unread, and arms what serves. Rewrite the scripts
+// with UPDATE_GOLDEN=1.
 func TestStories(t *testing.T) {
 	if golden.Updates() {
 		if err := flag.Set("rewrite", "true"); err != nil {
@@ -157,6 +160,11 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 		s.edit(t, d)
 	case "groups":
 		s.groups = &rollout.Groups{Deployments: map[string]string{"stable": "worker", "canary": "worker-next"}}
+		if s.groups.Routed = d.HasArg("hybrid"); s.groups.Routed {
+			s.groups.Arms = map[string]rollout.Arm{}
+		}
+	case "workers":
+		s.employ(t, d)
 	case "work":
 		s.answer(t, d)
 	case "at":
@@ -168,6 +176,99 @@ func (s *story) change(t *testing.T, d *datadriven.TestData) {
 	default:
 		t.Fatalf("no command %s", d.Cmd)
 	}
+}
+
+// answer as the executor does; the last answer to a work is the one that is known.
+func (s *story) answer(t *testing.T, d *datadriven.TestData) {
+	a := rollout.WorkAnswer{Run: 1, Phase: rollout.WorkPhase(d.CmdArgs[1].Key), Message: strings.TrimSpace(d.Input)}
+	d.MaybeScanArgs(t, "run", &a.Run)
+	a.Distrusted = d.HasArg("distrusted")
+	number, err := strconv.ParseInt(d.CmdArgs[0].Key, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Number = number
+	s.recall(t, d, &a)
+	s.works = slices.DeleteFunc(s.works, func(b rollout.WorkAnswer) bool { return a.Run == b.Run && a.Number == b.Number })
+	s.works = append(s.works, a)
+	s.scale(&a)
+}
+
+// recall fills an answer with what the work says, and with the autoscaler that the executor holds. A work of an
+// earlier run says the same as before.
+func (s *story) recall(t *testing.T, d *datadriven.TestData, a *rollout.WorkAnswer) {
+	for _, b := range s.works {
+		if b.Run == a.Run && b.Number == a.Number {
+			a.Verb, a.Variation, a.Replicas = b.Verb, b.Variation, b.Replicas
+		}
+	}
+	for _, w := range rollout.StateOf(&s.release.Status).Works {
+		if w.Run == a.Run && w.Number == a.Number {
+			a.Verb, a.Variation, a.Replicas = w.Verb, w.Variation, w.Replicas
+		}
+	}
+	text := ""
+	if d.MaybeScanArgs(t, "held", &text); text == "" {
+		return
+	}
+	name, values, _ := strings.Cut(text, "/")
+	a.Held = &rollout.HeldAutoscaler{Name: name, UID: "h"}
+	if _, err := fmt.Sscanf(values, "%d/%d", &a.Held.Former, &a.Held.Minimum); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hearOfCohort has counts of the cohort check of the run under way: a ratio, or too few requests for one.
+func (s *story) hearOfCohort(t *testing.T, d *datadriven.TestData) {
+	s.cohort = rollout.Cohort{Ratio: judge.DefaultR0, Known: d.HasArg("ratio")}
+	if run := rollout.StateOf(&s.release.Status).Run; run != nil {
+		s.cohort.Run = run.Number
+	}
+	for _, arg := range d.CmdArgs {
+		if _, err := fmt.Sscan(arg.Vals[0], &s.cohort.Ratio); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// hear the answer that a gate is going to give.
+func (s *story) hear(t *testing.T, d *datadriven.TestData) {
+	key := gates.Key{Kind: gates.KindWebhook, Name: d.CmdArgs[0].Key}
+	a := gates.Answer{Message: strings.TrimSpace(d.Input)}
+	switch {
+	case d.Cmd == "query":
+		if key.Kind = gates.KindQuery; len(d.CmdArgs) > 1 {
+			value, err := strconv.ParseFloat(d.CmdArgs[1].Key, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.Value = &value
+		}
+	case d.HasArg("silent"):
+		delete(s.says, key)
+		return
+	default:
+		a.Result = gates.Result(d.CmdArgs[1].Key)
+	}
+	s.says[key] = a
+}
+
+// ask the gates of the run, as the controller does.
+func (s *story) ask(state rollout.State) (answers []gates.Answer) {
+	for _, q := range state.Questions(rollout.WebhooksOf(&s.release), s.now) {
+		if a, is := s.says[q.Key]; is {
+			a.Question, a.Time = q, s.now
+			answers = append(answers, a)
+		}
+	}
+	return answers
+}
+
+// asksMore tells whether there is a question that was not answered in this look.
+func (s *story) asksMore(state rollout.State, answered []gates.Answer) bool {
+	return slices.ContainsFunc(s.ask(state), func(a gates.Answer) bool {
+		return !slices.ContainsFunc(answered, func(b gates.Answer) bool { return a.Question == b.Question })
+	})
 }
 
 func unmarshal(t *testing.T, text string, into any) {
@@ -187,20 +288,18 @@ func (s *story) facts() rollout.Facts {
 		Standing: rollout.Standing{Active: s.inForce(), Weight: s.weight, Checking: s.checking, Acknowledged: !s.lags, Contradiction: s.contradiction},
 		Clone:    s.clone, Kept: s.kept, Works: s.works, Groups: s.groups,
 	}
-	if s.groups != nil {
-		f.Health = rollout.GroupHealthOf(f.Before, s.arms, s.now)
-	}
 	f.Webhooks, f.Answers = rollout.WebhooksOf(&s.release), s.ask(f.Before)
 	plan, err := rollout.PlanOf(&s.release, s.named[in.StrategyName], s.installation)
 	if f.Plan = plan; err != nil {
 		f.Problem = err.Error()
 	}
-	if f.Before.Run != nil && s.groups == nil {
+	if f.Before.Run != nil {
 		f.Health.Run, f.Health.Stage, f.Health.ShiftTime = f.Before.Run.Number, f.Before.Current(), time.Time{}
 		if n := f.Before.Current(); n > 0 {
 			f.Health.ShiftTime = f.Before.Run.Stages[n-1].ShiftTime
 		}
 	}
+	s.joinGroups(&f)
 	return f
 }
 

@@ -43,15 +43,16 @@ func (r *Run) strategy() string {
 func (m *machine) deploy() bool {
 	run := m.next.Run
 	canary, is := m.arm(run.Canary)
-	first := run.firstWeight()
-	wants := run.required(first)
+	wants := run.required(run.firstWeight())
 	switch {
 	case !m.isInForce(m.split()):
 		return false
-	case !m.hasHold() && (m.isPaused() || !m.isHeldUp()), run.isScaled() && (m.isPaused() || !m.isSized(first)):
+	case !m.hasHold() && (m.isPaused() || !m.isHeldUp()), run.isScaled() && (m.isPaused() || !m.isSized(run.firstSize())):
 		return false
 	case !is || canary.Updated < canary.Targets || canary.Ready < wants:
-		return m.waitPods(canary, wants)
+		return m.waitPods(run.Canary, canary, wants)
+	case !m.areGroupPodsUp():
+		return m.wait == nil // the deadline has ended the run
 	case m.isPaused():
 		return false
 	}
@@ -69,18 +70,26 @@ func (m *machine) deploy() bool {
 	return true
 }
 
-// firstWeight is what the canary needs pods for before the first stage. Before a stage without requests it is
-// looked at in full size; a group without replicas has no pods to look at.
+// firstWeight is what the canary needs endpoints for before the first stage. Before a stage without requests it
+// is looked at in full size.
 func (r *Run) firstWeight() traffic.Weight {
-	if first := r.Stages[0].Weight; first > 0 || len(r.Stages) == 1 || r.Division != nil {
+	if first := r.Stages[0].Weight; first > 0 || len(r.Stages) == 1 || !r.hasRequests() {
 		return first
 	}
 	return r.Stages[1].Weight
 }
 
+// firstSize is the weight that the executor sizes the canary for before the first stage. A group without replicas
+// has no pods to look at.
+func (r *Run) firstSize() traffic.Weight {
+	if r.Division != nil {
+		return r.Stages[0].Weight
+	}
+	return r.firstWeight()
+}
+
 // waitPods waits for the pods of the canary, and ends the run at the deadline.
-func (m *machine) waitPods(canary Arm, wants int) bool {
-	name := m.next.Run.Canary
+func (m *machine) waitPods(name string, canary Arm, wants int) bool {
 	if !m.until(WaitDeployment, m.deadlines().Deployment, "%s: %d of %d pods have the revision and %d are ready, wants %d; the run is rolled back at the deadline", name, canary.Updated, canary.Targets, canary.Ready, wants) {
 		return false
 	}
@@ -102,6 +111,9 @@ func (m *machine) split() string {
 func (m *machine) shift(i int) {
 	stage := &m.next.Run.Stages[i]
 	stage.State, stage.ShiftTime, stage.Required = StageRunning, m.Now, m.next.Run.sizedBy(stage.Weight)
+	if d := m.next.Run.Division; d != nil {
+		d.ShortSince = time.Time{}
+	}
 	m.tell(StageStarted, false, "Starting canary stage %d: %s%%", i+1, percent(stage.Weight))
 }
 
@@ -300,11 +312,21 @@ func (m *machine) rest() bool {
 // isInForce tells whether what the state asks for is carried out, by proxies or by the replicas of groups; it
 // waits otherwise.
 func (m *machine) isInForce(what string) bool {
-	if m.next.Run.Division != nil {
+	run := m.next.Run
+	switch {
+	case run.Division == nil:
+		return m.isRouted(what)
+	case !run.hasRequests():
 		return m.isDivided()
+	case run.State.Ended(): // replicas and requests go back at once, and neither waits for the other
+		isBack := m.isDivided()
+		return m.isRouted(what) && isBack
 	}
-	return m.isSettled() || m.waitProxies(what)
+	return m.isRouted(what) && m.isDivided()
 }
+
+// isRouted tells whether proxies have the weight that the state asks for; it waits otherwise.
+func (m *machine) isRouted(what string) bool { return m.isSettled() || m.waitProxies(what) }
 
 // isSettled tells whether proxies have the weight that the state asks for.
 func (m *machine) isSettled() bool {

@@ -212,8 +212,8 @@ func (m *machine) retry(c Control) string {
 	if i := run.current(); !run.State.Ended() && m.next.isRefused() && (i < 0 || run.Stages[i].State != StageFailed) {
 		return m.retryWork()
 	}
-	if m.next.owesGroups() {
-		if w := m.next.lastWork(); w != nil && !w.Phase.settled() {
+	if w := m.next.lastWork(); w != nil && m.next.owesGroups() {
+		if !w.Phase.settled() {
 			return "the groups do not have their replicas back yet: work " + fmt.Sprint(w.Number) + " is " + string(w.Phase)
 		}
 		return m.retryReturn()
@@ -232,6 +232,9 @@ func (m *machine) retry(c Control) string {
 		*stage = StageStatus{Stage: stage.Stage, State: StageRunning, ShiftTime: m.Now, Restarts: stage.Restarts + 1, Required: run.sizedBy(stage.Weight)}
 		if !short.IsZero() { // the canary lacks pods still, and has time to get them
 			stage.ShortSince = m.Now
+		}
+		if d := run.Division; d != nil && !d.ShortSince.IsZero() {
+			d.ShortSince = m.Now
 		}
 		return ""
 	}

@@ -88,8 +88,8 @@ func (m *machine) ask(verb WorkVerb, replicas int) { m.askFor(verb, m.next.Run.C
 func (m *machine) askFor(verb WorkVerb, variation string, replicas int) {
 	run := m.next.Run
 	w := Work{Number: 1, Run: run.Number, Verb: verb, Variation: variation, Replicas: min(replicas, maxReplicas), ExpectedHash: run.From.Hash, Phase: WorkIsPending}
-	if run.Division != nil && variation == run.Canary {
-		w.ExpectedHash = run.To.Hash
+	if run.Division != nil {
+		w.ExpectedHash = m.groupHash(variation)
 	}
 	if last := m.next.lastWork(); last != nil {
 		w.Number = last.Number + 1
@@ -226,7 +226,7 @@ func (m *machine) waitWork(w *Work) {
 // has to hold still.
 func (m *machine) retryWork() string {
 	w := m.next.lastWork()
-	if m.isPaused() || m.next.Run.Division == nil && !m.isInForce("the percentage that is wanted") {
+	if m.isPaused() || m.next.Run.hasRequests() && !m.isRouted("the percentage that is wanted") {
 		return m.refuseUnless(false)
 	}
 	if w.Verb == HoldMinimum && !w.putsBack() {

@@ -157,8 +157,9 @@ func TestNext_ScalesGroups(t *testing.T) {
 		"the active group does not go after a run":    {"stable", 0, 4, 4, []change{over, begun(4)}, refused, v1alpha1.WorkRunOver, "", 0},
 		"the active group does not grow beyond a run": {"stable", 5, 4, 0, []change{over, begun(4)}, refused, v1alpha1.WorkRunOver, "", 0},
 	} {
-		t.Run(name, func(t *testing.T) {
+		scales := func(t *testing.T, arrange change) {
 			w := newGroups(t, c.variation, c.replicas, c.active, c.canary)
+			arrange(t, w)
 			for _, change := range c.changes {
 				change(t, w)
 			}
@@ -180,8 +181,21 @@ func TestNext_ScalesGroups(t *testing.T) {
 			if is.GroupReplicas == nil || *is.GroupReplicas != 4 || is.TargetRef == nil || is.TargetRef.Name != target.GetName() {
 				t.Errorf("the status is %+v", is)
 			}
-		})
+		}
+		t.Run(name, func(t *testing.T) { scales(t, func(tb, *world) {}) })
+		t.Run(name+", beside requests", func(t *testing.T) { scales(t, besideRequests) })
 	}
+}
+
+// besideRequests gives each variation a workload beside its group. The executor does the same for both models.
+func besideRequests(_ tb, w *world) {
+	w.release.Spec.ServiceName, w.release.Spec.Rollout.Model = "shop", v1alpha1.RolloutModelHybrid
+	for i := range w.release.Spec.Variations {
+		v := &w.release.Spec.Variations[i]
+		v.Workload = &v1alpha1.VariationWorkload{Kind: v1alpha1.VariationDeployment, Name: "shop-" + string(v.Name)}
+	}
+	run := w.release.Status.Rollout.Run
+	run.From.Hash, run.To.Hash, run.Division.Model = "both:sha256:a", "both:sha256:b", v1alpha1.RolloutModelHybrid
 }
 
 // Whatever the discovery server orders while a run is on, and after it: no work leaves fewer ready pods in both

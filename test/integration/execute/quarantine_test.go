@@ -38,7 +38,7 @@ import (
 func withMesh(s *executor.Setup) { s.Mesh = true }
 
 // meshRights gives the executor what the chart gives it beside a mesh.
-func meshRights(t *testing.T) {
+func meshRights(t testing.TB) {
 	t.Helper()
 	helm, err := rendered.Find(t.Context())
 	if err != nil {

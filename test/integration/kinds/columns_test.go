@@ -37,6 +37,7 @@ func TestKubectlOutput(t *testing.T) {
 		"get remediationplans", "get rplan -o wide",
 		"get remediationrequests", "get rreq -o wide",
 		"get remediationledgers", "get rled -o wide",
+		"get effectivenessassessments", "get ea -o wide",
 		"get releaseworks", "get rwork -o wide",
 		"get plumbline",
 		"wait --for=condition=Ready specguard/columns",
@@ -59,6 +60,7 @@ func TestExplain(t *testing.T) {
 		"remediationpolicy.spec.safety":        "safety bounds what the policy may do",
 		"remediationplan.spec.control.verb":    "verb that is asked for",
 		"remediationrequest.spec.targets":      "targets that are to be put back",
+		"ea.status.verdict":                    "verdict says whether the write helped",
 		"releasework.spec.verb":                "verb that is asked for",
 		"remediationledger.spec.halt":          "halt stops everything that this ledger grants",
 	} {
@@ -120,8 +122,12 @@ func fillRemediation(t *testing.T, ready []metav1.Condition) {
 	store(t, "RemediationRequest", "ask-1", smallestRequest, func(q *v1alpha1.RemediationRequest) {
 		q.Status = v1alpha1.RemediationRequestStatus{Outcome: v1alpha1.RequestPlanned, PlanName: "production-7"}
 	})
+	store(t, "EffectivenessAssessment", "production-7-0", smallestAssessment, func(a *v1alpha1.EffectivenessAssessment) {
+		a.Status = completedStatus()
+	})
 	// One that nobody has looked at yet, and a ledger that grants at once.
 	create(t, object(t, "RemediationPlan", "production-8", smallestPlan))
+	create(t, object(t, "EffectivenessAssessment", "production-7-1", smallestAssessment))
 	// A day that is to come was printed as <invalid>, and a halt not at all.
 	day := metav1.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
 	store(t, "RemediationLedger", "production", smallestLedger, func(l *v1alpha1.RemediationLedger) {

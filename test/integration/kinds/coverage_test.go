@@ -47,7 +47,7 @@ func tried(cases map[string]specCase, place, message string) bool {
 // rulesOf are the messages of a kind's rules as they are in force, by field.
 func rulesOf(t *testing.T, kind string) map[string][]string {
 	t.Helper()
-	plural := map[string]string{"RemediationPolicy": "remediationpolicies", "RemediationPlan": "remediationplans", "RemediationLedger": "remediationledgers", "RemediationRequest": "remediationrequests", "ReleaseWork": "releaseworks", "ABRelease": "abreleases"}[kind]
+	plural := map[string]string{"RemediationPolicy": "remediationpolicies", "RemediationPlan": "remediationplans", "RemediationLedger": "remediationledgers", "RemediationRequest": "remediationrequests", "EffectivenessAssessment": "effectivenessassessments", "ReleaseWork": "releaseworks", "ABRelease": "abreleases"}[kind]
 	raw := &unstructured.Unstructured{}
 	raw.SetAPIVersion(apiextensionsv1.SchemeGroupVersion.String())
 	raw.SetKind("CustomResourceDefinition")

@@ -19,10 +19,11 @@ func TestABRelease_Groups(t *testing.T) {
 	runSpecCases(t, "ABRelease", groupsRelease, map[string]specCase{
 		"two groups are accepted":                     {},
 		"the model Router by its name is refused":     {"rollout: {strategyName: a, model: Router, requestedBy: alice}", []string{service, to}, "give serviceName except with TargetGroup"},
-		"a model that does not exist is refused":      {"rollout: {strategyName: a, model: Hybrid, requestedBy: alice}", []string{model + ".model"}, "Unsupported value"},
+		"a model that does not exist is refused":      {"rollout: {strategyName: a, model: Both, requestedBy: alice}", []string{model + ".model"}, "Unsupported value"},
+		"Hybrid without a workload is refused":        {"serviceName: web\nrollout: {strategyName: a, model: Hybrid, requestedBy: alice}", []string{to}, "with Hybrid each variation is a workload with a group"},
 		"a Service beside groups is refused":          {"serviceName: web", []string{service}, "TargetGroup has none"},
 		"a workload beside a group is refused":        {groups("{name: stable, group: {kind: Deployment, name: worker}}, {name: canary, workload: {kind: Deployment, name: x}}"), []string{to}, "each variation is a group"},
-		"a group of both is refused":                  {groups("{name: stable, group: {kind: Deployment, name: worker}}, {name: canary, group: {kind: Deployment, name: x}, workload: {kind: Deployment, name: x}}"), []string{to + "[1]"}, "or a clone or a group: give one of them"},
+		"a group of both is refused":                  {groups("{name: stable, group: {kind: Deployment, name: worker}}, {name: canary, group: {kind: Deployment, name: x}, workload: {kind: Deployment, name: other}}"), []string{to}, "with the model TargetGroup each variation is a group"},
 		"a StatefulSet is refused":                    {groups("{name: stable, group: {kind: StatefulSet, name: worker}}, {name: canary, group: {kind: Deployment, name: x}}"), []string{to + "[0].group.kind"}, "Unsupported value"},
 		"one Deployment for both is refused":          {groups("{name: stable, group: {kind: Deployment, name: worker}}, {name: canary, group: {kind: Deployment, name: worker}}"), []string{to}, "two variations have the same group"},
 		"no requester is refused":                     {"rollout: {strategyName: a, model: TargetGroup}", []string{model + ".requestedBy"}, "set requestedBy to the user"},

@@ -84,6 +84,9 @@ func planCases() map[string]specCase {
 		"what is left out, and why, is accepted":       {spec: plan("targets:", "leftOut: [{baselineName: b, reason: TooYoung}], leftOutTotal: 1, targets:")},
 		"something left out without reason is refused": {plan("targets:", "leftOut: [{baselineName: b}], targets:"), []string{"spec.plan.leftOut[0].reason"}, "Required value"},
 		"a strategy that needs traffic is no plan's":   {plan("strategy: Rolling", "strategy: Bluegreen"), []string{"spec.plan.strategy"}, "Unsupported value"},
+		"a plan with standbys is accepted":             {spec: plan("strategy: Rolling", "strategy: BlueGreen, standby: {podLabels: {app: standby}}")},
+		"a standby with a label of an overlong key":    {plan("strategy: Rolling", "strategy: BlueGreen, standby: {podLabels: {"+strings.Repeat("k", 318)+": a}}"), []string{"spec.plan.standby.podLabels"}, "a label key has 1 to 317 characters"},
+		"a standby with a label of Plumbline":          {plan("strategy: Rolling", "strategy: BlueGreen, standby: {podLabels: {plumbline.dev/standby: a}}"), []string{"spec.plan.standby.podLabels"}, "labels of plumbline.dev are set by the executor alone"},
 		"no plan at all is refused":                    {"plan: null", []string{"spec.plan"}, "Required value"},
 	}
 }

@@ -37,7 +37,8 @@ func TestRemediationPolicy_Fields(t *testing.T) {
 	}
 	for _, more := range []map[string]specCase{
 		resourceCases(16), selectorCases("selector", "leave it out to select every guarded object of the environment"),
-		modeCases(), actionCases(), safetyCases(), scheduleCases(), healthCases(), channelCases(), exceptionCases(), escalationCases(),
+		modeCases(), actionCases(), safetyCases(), scheduleCases(), healthCases(), channelCases(), exceptionCases(), escalationCases(), effectivenessCases(),
+		questionCases("spec.effectiveness", func(fields string) string { return "effectiveness: {" + fields + "}" }),
 	} {
 		maps.Copy(cases, more)
 	}
@@ -98,7 +99,15 @@ func modeCases() map[string]specCase {
 
 func actionCases() map[string]specCase {
 	cases := map[string]specCase{
-		"BlueGreen is refused, and what to use instead": {"strategy: BlueGreen", []string{"spec.strategy"}, "BlueGreen is not available yet, and comes with rollouts; use Rolling or Staged"},
+		"BlueGreen with labels for the standby":         {spec: "{strategy: BlueGreen, standby: {podLabels: {app: standby}}}"},
+		"BlueGreen that rolls back is accepted":         {spec: "{strategy: BlueGreen, action: Rollback, standby: {podLabels: {app: standby}}}"},
+		"BlueGreen without a standby is refused":        {"strategy: BlueGreen", []string{"spec.strategy"}, "set standby.podLabels to labels that the selectors of the Service and of the target do not match"},
+		"BlueGreen that scales is refused":              {"{strategy: BlueGreen, action: Scale, standby: {podLabels: {app: standby}}}", []string{"spec.strategy"}, "set action to Reconcile or Rollback"},
+		"a standby without BlueGreen is refused":        {"standby: {podLabels: {app: standby}}", []string{"spec.standby"}, "only the strategy BlueGreen makes a standby"},
+		"a standby without labels is refused":           {"{strategy: BlueGreen, standby: {}}", []string{"spec.standby.podLabels"}, "Required value"},
+		"a standby with no labels is refused":           {"{strategy: BlueGreen, standby: {podLabels: {}}}", []string{"spec.standby.podLabels"}, "should have at least 1 properties"},
+		"a standby with a label of an overlong key":     {"{strategy: BlueGreen, standby: {podLabels: {" + strings.Repeat("k", 318) + ": a}}}", []string{"spec.standby.podLabels"}, "a label key has 1 to 317 characters"},
+		"a standby with a label of Plumbline":           {"{strategy: BlueGreen, standby: {podLabels: {plumbline.dev/standby: a}}}", []string{"spec.standby.podLabels"}, "labels of plumbline.dev are set by the executor alone"},
 		"an unknown action is refused":                  {"action: Delete", []string{"spec.action"}, "Unsupported value"},
 		"no action is refused":                          {"action: null", []string{"spec.action"}, "Required value"},
 		"an unknown strategy is refused":                {"strategy: rolling", []string{"spec.strategy"}, "Unsupported value"},

@@ -34,6 +34,8 @@ var smallest = map[string]string{
 
 	"RemediationRequest": smallestRequest,
 
+	"EffectivenessAssessment": smallestAssessment,
+
 	"ReleaseWork": smallestWork,
 }
 
@@ -73,6 +75,8 @@ func TestDefaults(t *testing.T) {
 		"RemediationLedger": {},
 
 		"RemediationRequest": {},
+
+		"EffectivenessAssessment": {},
 
 		"ReleaseWork": {},
 	}

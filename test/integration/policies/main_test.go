@@ -183,6 +183,7 @@ func awaitPolicies(ctx context.Context) error {
 		"plumbline-policy-writers":     policyWritersWork,
 		"plumbline-plan-writers":       planWritersWork,
 		"plumbline-request-writers":    requestWritersWork,
+		"plumbline-assessment-writers": assessmentWritersWork,
 		"plumbline-ledger-writers":     ledgerWritersWork,
 		"plumbline-executor-marks":     executorMarksWork,
 		"plumbline-executor-creations": creationsWork,
@@ -244,6 +245,10 @@ func planWritersWork(ctx context.Context) (bool, error) {
 
 func requestWritersWork(ctx context.Context) (bool, error) {
 	return apierrors.IsForbidden(admin.Create(ctx, remediationRequest("probe-request-writers", "somebody"), client.DryRunAll)), nil
+}
+
+func assessmentWritersWork(ctx context.Context) (bool, error) {
+	return apierrors.IsForbidden(admin.Create(ctx, assessmentNamed("probe-assessment-writers"), client.DryRunAll)), nil
 }
 
 func ledgerWritersWork(ctx context.Context) (bool, error) {

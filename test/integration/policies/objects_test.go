@@ -84,6 +84,24 @@ func remediationRequest(name, by string) *v1alpha1.RemediationRequest {
 	}
 }
 
+// assessmentNamed is the assessment of a step that wrote.
+func assessmentNamed(name string) *v1alpha1.EffectivenessAssessment {
+	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	window := &metav1.Duration{Duration: time.Minute}
+	return &v1alpha1.EffectivenessAssessment{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: tenant},
+		Spec: v1alpha1.EffectivenessAssessmentSpec{
+			Subject: v1alpha1.AssessmentSubject{Plan: &v1alpha1.AssessedStep{Name: "p", UID: "p"}}, Policy: v1alpha1.AssessedPolicy{Name: "production", UID: "q"},
+			CorrelationID: "c", RequestedBy: "ann", Action: v1alpha1.ActionReconcile,
+			Target: v1alpha1.AssessedTarget{
+				BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name}, BaselineName: "deployments.apps." + name, UID: "u",
+			},
+			Signal: v1alpha1.AssessedSignal{Kind: "Deployment", Name: name}, DriftTime: at, Execution: v1alpha1.ExecutionDone, WrittenTime: &at,
+			Windows: v1alpha1.AssessmentWindows{Stabilization: window, Validity: window},
+		},
+	}
+}
+
 func remediationLedger(name string) *v1alpha1.RemediationLedger {
 	return &v1alpha1.RemediationLedger{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: rendered.Namespace},

@@ -39,7 +39,7 @@ type rejectingRun struct {
 
 // situation is a release at run 2, which is Running and rejects other revisions unless the case says otherwise.
 type situation struct {
-	clone, statefulSet, groups bool
+	clone, statefulSet, groups, hybrid bool
 	// annotations are as many as the pods of the canary have.
 	annotations int
 	change      func(*v1alpha1.ABRelease)
@@ -136,6 +136,7 @@ func TestARunThatRejectsKeepsTheTemplatesOfItsVariations(t *testing.T) {
 		"the baseline, while the executor is going to write it": {situation{clone: true, change: withState("Promoting")}, alice, "blue", imagePatch("shop:2"), true},
 		"a group":                               {situation{groups: true}, alice, "green", imagePatch("shop:3"), true},
 		"the active group":                      {situation{groups: true}, alice, "blue", imagePatch("shop:3"), true},
+		"a group beside a workload":             {situation{hybrid: true}, alice, "green", imagePatch("shop:3"), true},
 		"another number of replicas of a group": {situation{groups: true}, alice, "green", `{"spec":{"replicas":5}}`, false},
 		"a workload of no release":              {situation{}, alice, "beside", imagePatch("shop:3"), false},
 	}
@@ -291,6 +292,14 @@ func rejectingRelease(name string, s situation) *v1alpha1.ABRelease {
 		for i := range r.Spec.Variations {
 			v := &r.Spec.Variations[i]
 			v.Group, v.Workload = &v1alpha1.VariationGroup{Kind: "Deployment", Name: v.Workload.Name}, nil
+		}
+	}
+	if s.hybrid {
+		r.Spec.Rollout.Model = v1alpha1.RolloutModelHybrid
+		for i := range r.Spec.Variations {
+			v := &r.Spec.Variations[i]
+			v.Group = &v1alpha1.VariationGroup{Kind: "Deployment", Name: v.Workload.Name}
+			v.Workload = &v1alpha1.VariationWorkload{Kind: kind, Name: v.Workload.Name + "-web"}
 		}
 	}
 	return r

@@ -3,5 +3,5 @@
 // Package prometheus asks a real Prometheus, as the gates of a rollout do: one number, no number,
 // many numbers, a Prometheus that hangs, and one that is away.
 //
-// `make delivery-long` builds the server, from the module of which promtool comes.
+// `make delivery-long` runs it.
 package prometheus

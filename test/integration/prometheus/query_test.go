@@ -13,13 +13,24 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/plumbline-dev/plumbline/internal/source"
 	"github.com/plumbline-dev/plumbline/internal/source/prometheus"
+	"github.com/plumbline-dev/plumbline/test/harness/monitoring"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
+
+const patience = time.Minute
+
+// configuration scrapes one target often, so that the tests need not wait.
+const configuration = `
+global: {scrape_interval: 250ms, scrape_timeout: 200ms}
+scrape_configs:
+- job_name: shop
+  static_configs: [{targets: [%q]}]
+`
 
 // metrics is a target with 10,000 series of one name, and a few others.
 func metrics() string {
@@ -42,8 +53,8 @@ func TestARealPrometheusGivesOneNumberOrNoData(t *testing.T) {
 		_, _ = io.WriteString(w, body) // the scrape tells a part that is missing
 	}))
 	t.Cleanup(target.Close)
-	s := startServer(t, strings.TrimPrefix(target.URL, "http://"))
-	client, err := prometheus.New(prometheus.Config{URL: "http://" + s.address}, time.Now)
+	s := monitoring.StartPrometheus(t, fmt.Sprintf(configuration, strings.TrimPrefix(target.URL, "http://")), "--query.lookback-delta=2s")
+	client, err := prometheus.New(source.Config{URL: s.URL()}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,20 +101,20 @@ func TestARealPrometheusGivesOneNumberOrNoData(t *testing.T) {
 		untilNumber(t, client)
 	})
 	t.Run("a Prometheus that hangs has no number within the time limit", func(t *testing.T) {
-		s.signal(syscall.SIGSTOP)
+		s.Pause()
 		_, err := client.Query(t.Context(), "errors_ratio")
-		s.signal(syscall.SIGCONT)
+		s.Resume()
 		if !errors.Is(err, prometheus.ErrUnreachable) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the error is %v", err)
 		}
 		untilNumber(t, client)
 	})
 	t.Run("a Prometheus that is away, and comes back", func(t *testing.T) {
-		s.stop()
+		s.Stop()
 		if _, err := client.Query(t.Context(), "errors_ratio"); !errors.Is(err, prometheus.ErrUnreachable) {
 			t.Errorf("the error is %v", err)
 		}
-		s.start()
+		s.Start()
 		untilNumber(t, client)
 	})
 }

@@ -17,27 +17,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/plumbline-dev/plumbline/internal/controller/abrelease"
 	"github.com/plumbline-dev/plumbline/internal/revisions"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/routertest"
-	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
-	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
 // groupsWorld has two Deployments whose replicas a release divides. The test is their controller, and the kubelet of
 // their pods.
 type groupsWorld struct {
-	*world
-	leader *abrelease.Reconciler
-	router routertest.Recorder
+	*leaderWorld
 	// unready is how many pods of the new group are not ready, and restarted how many have restarted.
 	unready, restarted atomic.Int32
 }
@@ -45,7 +35,7 @@ type groupsWorld struct {
 // newGroups has a Deployment of four workers, and one of another revision without any.
 func newGroups(t *testing.T) *groupsWorld {
 	t.Helper()
-	w := &groupsWorld{world: newWorld(t)}
+	w := &groupsWorld{leaderWorld: &leaderWorld{world: newWorld(t)}}
 	w.mayWrite("alice")
 	for name, replicas := range map[string]int32{"worker": 4, "worker-next": 0} {
 		labels := map[string]string{"group": name}
@@ -77,17 +67,10 @@ func newGroups(t *testing.T) *groupsWorld {
 			},
 		},
 	}
-	reader := &revisions.Reader{Live: w.xds}
-	w.leader = &abrelease.Reconciler{
-		Client: w.xds, Routers: w, Revisions: reader, Groups: &revisions.GroupReader{Live: w.xds, Pods: w},
-		Sequences: &abrelease.Ledger{Live: w.xds, Client: w.xds, Namespace: rendered.Namespace, Clock: clock.RealClock{}},
-		Recorder:  events.NewFakeRecorder(1000), Clock: clock.RealClock{}, Log: inprocess.Log(t),
-	}
+	w.lead()
+	w.leader.Groups, w.follow = &revisions.GroupReader{Live: w.xds, Pods: w}, w.settle
 	return w
 }
-
-// Router implements abrelease.Routers.
-func (w *groupsWorld) Router(types.NamespacedName) traffic.Router { return &w.router }
 
 // CountRestarted implements revisions.Pods.
 func (w *groupsWorld) CountRestarted(_ context.Context, of traffic.Workload, _ time.Time) (int, error) {
@@ -128,27 +111,6 @@ func (w *groupsWorld) replicas() (active, canary int32) {
 	canary = *w.deployment("worker-next").Spec.Replicas // it grows before the other one shrinks, and shrinks after that
 	active = *w.deployment("worker").Spec.Replicas
 	return active, canary
-}
-
-// until has the leader look at the release, and pods follow, until it is so.
-func (w *groupsWorld) until(what string, is func(*v1alpha1.ABRelease) bool) *v1alpha1.ABRelease {
-	w.t.Helper()
-	r := &v1alpha1.ABRelease{}
-	w.Eventually(what, func() error {
-		if _, err := w.leader.Reconcile(w.Ctx(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(w.release)}); err != nil {
-			return err
-		}
-		w.settle()
-		if err := admin.Get(w.Ctx(), client.ObjectKeyFromObject(w.release), r); client.IgnoreNotFound(err) != nil {
-			return err
-		}
-		if !is(r) {
-			active, canary := w.replicas()
-			return fmt.Errorf("the groups have %d and %d, and the status is %+v", active, canary, r.Status.Rollout)
-		}
-		return nil
-	})
-	return r
 }
 
 // at tells whether a run is in a stage whose clock runs.

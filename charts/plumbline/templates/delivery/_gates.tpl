@@ -7,36 +7,18 @@
 
 {{/* The Prometheus that queries of rollouts are asked of; the text is empty without one. */}}
 {{- define "plumbline.prometheusURL" -}}
-{{- $p := .Values.metrics.prometheus -}}
-{{- if and (not $p.url) (or $p.caSecret $p.tokenSecret) -}}
-{{- fail "metrics.prometheus: caSecret and tokenSecret are of no use without a url" -}}
+{{- include "plumbline.checkSource" (dict "name" "prometheus" "source" .Values.metrics.prometheus) -}}
+{{- if and .Values.metrics.prometheus.url (not (or .Values.delivery.enabled .Values.assessor.effectiveness.enabled)) -}}
+{{- fail "metrics.prometheus.url is for queries of rollouts and for assessments: set delivery.enabled or assessor.effectiveness.enabled to true, or take the url away" -}}
 {{- end -}}
-{{- if and $p.url (not (hasPrefix "https://" $p.url)) (or $p.caSecret $p.tokenSecret) -}}
-{{- fail "metrics.prometheus.url: caSecret and tokenSecret need https://, or everybody on the way could read the token" -}}
+{{- if and .Values.mesh.enabled .Values.delivery.enabled -}}
+{{ .Values.metrics.prometheus.url }}
 {{- end -}}
-{{- if and $p.url (not .Values.delivery.enabled) -}}
-{{- fail "metrics.prometheus.url is for queries of rollouts: set delivery.enabled to true, or take the url away" -}}
-{{- end -}}
-{{- if .Values.mesh.enabled -}}
-{{ $p.url }}
-{{- end -}}
-{{- end }}
-
-{{/* The port of that Prometheus. */}}
-{{- define "plumbline.prometheusPort" -}}
-{{- $at := urlParse .Values.metrics.prometheus.url -}}
-{{- trimPrefix ":" (regexFind ":[0-9]+$" $at.host) | default (ternary "443" "80" (eq $at.scheme "https")) -}}
 {{- end }}
 
 {{- define "plumbline.gateArgs" -}}
-{{- with include "plumbline.prometheusURL" . }}
-- --prometheus-url={{ . }}
-{{- end }}
-{{- with .Values.metrics.prometheus.caSecret }}
-- --prometheus-ca-file=/var/run/secrets/plumbline-prometheus-ca/ca.crt
-{{- end }}
-{{- with .Values.metrics.prometheus.tokenSecret }}
-- --prometheus-token-file=/var/run/secrets/plumbline-prometheus-token/token
+{{- if include "plumbline.prometheusURL" . }}
+{{ include "plumbline.sourceArgs" (dict "name" "prometheus" "source" .Values.metrics.prometheus) }}
 {{- end }}
 {{- if .Values.delivery.enabled }}
 - --headroom-percent={{ .Values.delivery.headroomPercent }}
@@ -66,11 +48,8 @@ true
 {{- if include "plumbline.gatesCallOut" . }}
 {{- include "plumbline.outboundVolumeMount" . }}
 {{- end }}
-{{- if .Values.metrics.prometheus.caSecret }}
-- {name: prometheus-ca, mountPath: /var/run/secrets/plumbline-prometheus-ca, readOnly: true}
-{{- end }}
-{{- if .Values.metrics.prometheus.tokenSecret }}
-- {name: prometheus-token, mountPath: /var/run/secrets/plumbline-prometheus-token, readOnly: true}
+{{- if include "plumbline.prometheusURL" . }}
+{{- include "plumbline.sourceVolumeMounts" (dict "name" "prometheus" "source" .Values.metrics.prometheus) }}
 {{- end }}
 {{- end }}
 
@@ -78,16 +57,7 @@ true
 {{- if include "plumbline.gatesCallOut" . }}
 {{- include "plumbline.outboundVolume" . }}
 {{- end }}
-{{- with .Values.metrics.prometheus.caSecret }}
-- name: prometheus-ca
-  secret:
-    secretName: {{ . }}
-    items: [{key: ca.crt, path: ca.crt}]
-{{- end }}
-{{- with .Values.metrics.prometheus.tokenSecret }}
-- name: prometheus-token
-  secret:
-    secretName: {{ . }}
-    items: [{key: token, path: token}]
+{{- if include "plumbline.prometheusURL" . }}
+{{- include "plumbline.sourceVolumes" (dict "name" "prometheus" "source" .Values.metrics.prometheus) }}
 {{- end }}
 {{- end }}

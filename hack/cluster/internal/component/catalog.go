@@ -18,6 +18,9 @@ const (
 	Helm        = "helm"
 	Envoy       = "envoy"
 	EnvoyOldest = "envoy-oldest" // the oldest that is served
+	// Prometheus and Alertmanager are what assessments of effectiveness ask.
+	Prometheus   = "prometheus"
+	Alertmanager = "alertmanager"
 	// KubernetesOldest is the kube-apiserver of the oldest Kubernetes that is supported.
 	KubernetesOldest = "kubernetes-oldest"
 )
@@ -52,12 +55,13 @@ const (
 	SetControlPlane Set = "control-plane" // what integration tests with envtest need
 	SetHelm         Set = "helm"
 	SetEnvoy        Set = "envoy"
+	SetMetrics      Set = "metrics"
 	SetOldest       Set = KubernetesOldest // takes minutes to compile, and one long test runs it
 	SetAll          Set = "all"            // all that "cluster which" knows, but for SetOldest
 )
 
 // Sets lists every set, in the order in which help shows them.
-func Sets() []Set { return []Set{SetControlPlane, SetHelm, SetEnvoy, SetOldest, SetAll} }
+func Sets() []Set { return []Set{SetControlPlane, SetHelm, SetEnvoy, SetMetrics, SetOldest, SetAll} }
 
 // Of returns the components of the set, or an error that names the sets there are.
 func Of(set Set) ([]Component, error) {
@@ -68,6 +72,8 @@ func Of(set Set) ([]Component, error) {
 		return Pick(Helm), nil
 	case SetEnvoy:
 		return Pick(Envoy, EnvoyOldest), nil
+	case SetMetrics:
+		return Pick(Prometheus, Alertmanager), nil
 	case SetOldest:
 		return Pick(KubernetesOldest), nil
 	case SetAll:
@@ -156,6 +162,18 @@ func Catalog() []Component {
 			Stamps: func(version string) []Stamp {
 				return []Stamp{{"helm.sh/helm/v4/internal/version.version", version}}
 			},
+		},
+		{
+			Name:     Prometheus,
+			Module:   "github.com/prometheus/prometheus",
+			Binaries: []Binary{{Package: "github.com/prometheus/prometheus/cmd/prometheus", Name: "prometheus"}},
+			// The tests name their targets, and the clients of the clouds are most of the program.
+			Tags: []string{"remove_all_sd"},
+		},
+		{
+			Name:     Alertmanager,
+			Module:   "github.com/prometheus/alertmanager",
+			Binaries: []Binary{{Package: "github.com/prometheus/alertmanager/cmd/alertmanager", Name: "alertmanager"}},
 		},
 		{
 			// Not a Go program, and hours to compile.

@@ -28,7 +28,12 @@ type VariationGroup struct {
 
 // HasGroups tells whether the runs of a release divide the replicas of groups.
 func (s *ABReleaseSpec) HasGroups() bool {
-	return s.Rollout != nil && s.Rollout.Model == RolloutModelTargetGroup
+	return s.Rollout != nil && (s.Rollout.Model == RolloutModelTargetGroup || s.Rollout.Model == RolloutModelHybrid)
+}
+
+// HasRequests tells whether a release divides the requests of a Service.
+func (s *ABReleaseSpec) HasRequests() bool {
+	return s.Rollout == nil || s.Rollout.Model != RolloutModelTargetGroup
 }
 
 // GroupOf returns the group of a variation; nil if the variation is none.
@@ -43,6 +48,9 @@ func (s *ABReleaseSpec) GroupOf(variation VariationName) *VariationGroup {
 
 // RolloutDivision is how a run divides the replicas of two groups.
 type RolloutDivision struct {
+	// model of the run. If unset, the run divides no requests.
+	// +optional
+	Model RolloutModel `json:"model,omitempty"`
 	// replicas of both groups together when the run started. The run keeps that number.
 	// +required
 	// +kubebuilder:validation:Minimum=0
@@ -58,6 +66,9 @@ type RolloutDivision struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=200000
 	Canary *int32 `json:"canary,omitempty"`
+	// shortTime is since when the group of the canary has fewer ready pods than the stage gives it.
+	// +optional
+	ShortTime *metav1.Time `json:"shortTime,omitempty"`
 	// settlementTime is when the groups had the sizes that the end of the run gives them.
 	// +optional
 	SettlementTime *metav1.Time `json:"settlementTime,omitempty"`

@@ -88,7 +88,7 @@ const (
 )
 
 // RolloutModel says what a run divides.
-// +kubebuilder:validation:Enum=Router;TargetGroup
+// +kubebuilder:validation:Enum=Router;TargetGroup;Hybrid
 type RolloutModel string
 
 // The models.
@@ -98,6 +98,9 @@ const (
 	// RolloutModelTargetGroup divides the replicas of two Deployments: of workers that take
 	// their work themselves, such as consumers of a queue.
 	RolloutModelTargetGroup RolloutModel = "TargetGroup"
+	// RolloutModelHybrid divides both together: the requests of a Service between the workloads of the
+	// variations, and replicas between the groups of the variations.
+	RolloutModelHybrid RolloutModel = "Hybrid"
 )
 
 // RolloutVerb is what a person asks of a run.
@@ -201,8 +204,8 @@ type Rollout struct {
 	// strategy that a new run goes by, if no RolloutStrategy is named.
 	// +optional
 	Strategy *RolloutStrategySpec `json:"strategy,omitempty"`
-	// model says what a run divides: the requests of a Service (Router), or the replicas of two
-	// groups of workers (TargetGroup).
+	// model says what a run divides: the requests of a Service (Router), the replicas of two
+	// groups of workers (TargetGroup), or both together (Hybrid).
 	// +optional
 	// +default="Router"
 	Model RolloutModel `json:"model,omitempty"`

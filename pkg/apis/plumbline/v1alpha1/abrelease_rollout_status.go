@@ -19,12 +19,14 @@ type VariationRevision struct {
 	// variation by name.
 	// +required
 	Variation VariationName `json:"variation,omitempty"`
-	// hash is the canonical hash of the pod template.
+	// hash is the canonical hash of the pod template. With the model Hybrid the hash is one of the pod
+	// templates of the workload and of the group, and begins with both:.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=96
 	Hash string `json:"hash,omitempty"`
-	// label is the revision label of the pods: pod-template-hash or controller-revision-hash.
+	// label is the revision label of the pods: pod-template-hash or controller-revision-hash. With a
+	// group the label identifies the revision of the Deployment of the group as well.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -377,7 +379,7 @@ type RolloutStatus struct {
 	// +listMapKey=number
 	// +kubebuilder:validation:MaxItems=8
 	Works []RolloutWork `json:"works,omitempty"`
-	// groups of the release, with the model TargetGroup.
+	// groups of the release, with the models TargetGroup and Hybrid.
 	// +optional
 	// +listType=map
 	// +listMapKey=variation

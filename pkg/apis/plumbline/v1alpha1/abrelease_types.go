@@ -28,9 +28,10 @@ type VariationWorkload struct {
 }
 
 // Variation is one version of a service: the pods of a workload, those that a selector
-// selects, those of a clone of the stable variation, or those of a group of workers.
+// selects, those of a clone of the stable variation, or those of a group of workers. A workload can have
+// a group beside it.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.workload), has(self.selector), has(self.clone), has(self.group)].filter(given, given).size() == 1",message="a variation is either a workload or a selector, or a clone or a group: give one of them"
+// +kubebuilder:validation:XValidation:rule="[has(self.workload), has(self.selector), has(self.clone)].filter(given, given).size() == (has(self.group) && !has(self.workload) ? 0 : 1)",message="a variation is either a workload or a selector, or a clone or a group: give one of them, or a workload with a group"
 type Variation struct {
 	// name of the variation.
 	// +required
@@ -45,8 +46,9 @@ type Variation struct {
 	// makes and scales it, and it goes with the release.
 	// +optional
 	Clone *VariationClone `json:"clone,omitempty"`
-	// group is the Deployment that is the variation with the model TargetGroup. A run divides
-	// the replicas of both groups by the percentages of its stages.
+	// group is the Deployment that is the variation with the model TargetGroup, and the workers of
+	// the variation beside its workload with the model Hybrid. A run divides the replicas of both
+	// groups by the percentages of its stages.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a group is immutable, since a run owes it replicas: make another release"
 	Group *VariationGroup `json:"group,omitempty"`
@@ -82,15 +84,16 @@ type Variation struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || self.variations.exists(v, has(v.clone)) || self.rollout.promotion == 'KeepVariation'",message="UpdateBaseline and AwaitBaseline are for a clone: use KeepVariation",fieldPath=".rollout.promotion"
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !self.variations.exists(v, has(v.clone)) || has(self.rollout.requestedBy)",message="the executor makes a clone with the right of a user: set requestedBy to the user who writes the release",fieldPath=".rollout.requestedBy"
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || self.rollout.supersede != 'Queue' || self.variations.exists(v, has(v.clone))",message="only the change of a clone can wait: a workload has its new revision at once. Use Restart or Reject",fieldPath=".rollout.supersede"
-// +kubebuilder:validation:XValidation:rule="(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') == self.variations.exists(v, has(v.group))",message="the model TargetGroup divides replicas between groups, and the model Router requests between other variations: give each variation a group with TargetGroup alone",fieldPath=".variations"
-// +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') || self.variations.all(v, has(v.group))",message="with the model TargetGroup each variation is a group",fieldPath=".variations"
-// +kubebuilder:validation:XValidation:rule="(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') != has(self.serviceName)",message="the model Router divides the requests of a Service, and TargetGroup has none: give serviceName except with TargetGroup",fieldPath=".serviceName"
-// +kubebuilder:validation:XValidation:rule="(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') == (has(oldSelf.rollout) && has(oldSelf.rollout.model) && oldSelf.rollout.model == 'TargetGroup')",message="the model is immutable: make another release",fieldPath=".rollout"
+// +kubebuilder:validation:XValidation:rule="(has(self.rollout) && has(self.rollout.model) && self.rollout.model in ['TargetGroup', 'Hybrid']) == self.variations.exists(v, has(v.group))",message="the models TargetGroup and Hybrid divide replicas between groups, and the model Router divides requests alone: give each variation a group with TargetGroup and Hybrid, and none with Router",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model in ['TargetGroup', 'Hybrid']) || self.variations.all(v, has(v.group) && has(v.workload) == (self.rollout.model == 'Hybrid'))",message="with the model TargetGroup each variation is a group, and with Hybrid each variation is a workload with a group",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') != has(self.serviceName)",message="the models Router and Hybrid divide the requests of a Service, and TargetGroup has none: give serviceName except with TargetGroup",fieldPath=".serviceName"
+// +kubebuilder:validation:XValidation:rule="(has(self.rollout) && has(self.rollout.model) ? self.rollout.model : 'Router') == (has(oldSelf.rollout) && has(oldSelf.rollout.model) ? oldSelf.rollout.model : 'Router')",message="the model is immutable: make another release",fieldPath=".rollout"
 // +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') || (self.trafficSplit.type == 'Percentage' && !has(self.trafficSplit.overrideHeader))",message="no proxy divides anything between groups: use type Percentage without overrideHeader",fieldPath=".trafficSplit"
-// +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') || self.variations.all(v, oldSelf.variations.exists(w, w.name == v.name))",message="the groups are immutable, since a run owes them replicas: make another release",fieldPath=".variations"
-// +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') || has(self.rollout.requestedBy)",message="the executor scales groups with the right of a user: set requestedBy to the user who writes the release",fieldPath=".rollout.requestedBy"
-// +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model == 'TargetGroup') || !has(self.rollout.fallback) || self.rollout.fallback == 'Wait'",message="an autoscaler cannot scale a group: leave fallback out",fieldPath=".rollout.fallback"
+// +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model in ['TargetGroup', 'Hybrid']) || self.variations.all(v, oldSelf.variations.exists(w, w.name == v.name))",message="the groups are immutable, since a run owes them replicas: make another release",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model in ['TargetGroup', 'Hybrid']) || has(self.rollout.requestedBy)",message="the executor scales groups with the right of a user: set requestedBy to the user who writes the release",fieldPath=".rollout.requestedBy"
+// +kubebuilder:validation:XValidation:rule="!(has(self.rollout) && has(self.rollout.model) && self.rollout.model in ['TargetGroup', 'Hybrid']) || !has(self.rollout.fallback) || self.rollout.fallback == 'Wait'",message="a run of groups holds no minimum of an autoscaler: leave fallback out",fieldPath=".rollout.fallback"
 // +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.group) || self.variations.filter(w, has(w.group) && w.group.name == v.group.name).size() == 1)",message="two variations have the same group",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.group) || !self.variations.exists(w, has(w.workload) && w.workload.kind == 'Deployment' && w.workload.name == v.group.name))",message="a workload that gets requests cannot be a group, since a run takes the replicas of a group away: give another Deployment",fieldPath=".variations"
 type ABReleaseSpec struct {
 	// serviceName is the Service whose requests are divided, in the namespace of the release.
 	// The model TargetGroup has none.

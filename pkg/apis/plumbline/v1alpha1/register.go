@@ -23,6 +23,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&RemediationPolicy{}, &RemediationPolicyList{},
 		&RemediationLedger{}, &RemediationLedgerList{},
 		&RemediationPlan{}, &RemediationPlanList{},
+		&EffectivenessAssessment{}, &EffectivenessAssessmentList{},
 		&RemediationRequest{}, &RemediationRequestList{},
 		&ABRelease{}, &ABReleaseList{}, &RolloutStrategy{}, &RolloutStrategyList{},
 		&ReleaseWork{}, &ReleaseWorkList{},

@@ -66,7 +66,7 @@ const (
 )
 
 // StepReason says why a step was skipped or failed.
-// +kubebuilder:validation:Enum=TargetMoved;TargetReplaced;Contended;AlreadyDesired;WouldNotConverge;Terminating;NotAllowed;RevisionDamaged;Claimed;Unhealthy;Refused;DeadlineExceeded;Stopped;PolicyChanged;AboveMaximumAge;BlastRadius;BelowSeverity
+// +kubebuilder:validation:Enum=TargetMoved;TargetReplaced;Contended;AlreadyDesired;WouldNotConverge;Terminating;NotAllowed;RevisionDamaged;Claimed;Unhealthy;Refused;DeadlineExceeded;Stopped;PolicyChanged;AboveMaximumAge;BlastRadius;BelowSeverity;NoStandby
 type StepReason string
 
 // The reasons of a step's end.
@@ -105,6 +105,8 @@ const (
 	ReasonBlastRadius StepReason = "BlastRadius"
 	// ReasonBelowSeverity: the drift became milder than the policy puts back by itself.
 	ReasonBelowSeverity StepReason = "BelowSeverity"
+	// ReasonNoStandby: no standby could answer the requests of the target while it is repaired.
+	ReasonNoStandby StepReason = "NoStandby"
 )
 
 // StepArtifacts names the contents of a write that are kept beside the records, by their
@@ -185,6 +187,15 @@ type StepResult struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash,omitempty"`
+	// uid of the target after it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+	// generation of the target after it; absent for a kind that has none.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Generation int64 `json:"generation,omitempty"`
 	// origin says how it is known.
 	// +required
 	Origin ResultOrigin `json:"origin,omitempty"`
@@ -255,6 +266,10 @@ type PlanStep struct {
 	// result of it, from the state Applied on.
 	// +optional
 	Result *StepResult `json:"result,omitempty"`
+	// standby answers the requests of the target while the target is repaired; absent but with the
+	// strategy BlueGreen.
+	// +optional
+	Standby *StepStandby `json:"standby,omitempty"`
 	// healthyTime is since when the target is as desired and ready.
 	// +optional
 	HealthyTime *metav1.Time `json:"healthyTime,omitempty"`

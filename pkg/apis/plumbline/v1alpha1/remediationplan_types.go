@@ -168,6 +168,10 @@ type PlannedRemediation struct {
 	// strategy of its batches.
 	// +required
 	Strategy RemediationStrategy `json:"strategy,omitempty"`
+	// standby says how the standby of each target differs from it; absent but with the strategy
+	// BlueGreen.
+	// +optional
+	Standby *StandbyTemplate `json:"standby,omitempty"`
 	// initiatedBy is system:auto, or the user who asked for it.
 	// +required
 	// +kubebuilder:validation:MinLength=1

@@ -67,7 +67,8 @@ const (
 	StrategyRolling RemediationStrategy = "Rolling"
 	// StrategyStaged: one, and the others when it is healthy.
 	StrategyStaged RemediationStrategy = "Staged"
-	// StrategyBlueGreen deploys beside and switches traffic. Not yet possible.
+	// StrategyBlueGreen works on one target after the other, and has a standby answer the requests of
+	// each target while it is repaired.
 	StrategyBlueGreen RemediationStrategy = "BlueGreen"
 )
 

@@ -68,10 +68,13 @@ type RemediationEscalation struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.escalation) || !has(self.escalation.remediateWhenAny.minimumDriftAge) || !has(self.minimumDriftAge) || duration(self.minimumDriftAge) < duration(self.escalation.remediateWhenAny.minimumDriftAge)",message="people would never be told first: set an age above spec.minimumDriftAge",fieldPath=".escalation.remediateWhenAny.minimumDriftAge"
 // +kubebuilder:validation:XValidation:rule="!has(self.escalation) || !has(self.escalation.remediateWhenAny.minimumDriftAge) || !has(self.maximumDriftAge) || duration(self.escalation.remediateWhenAny.minimumDriftAge) < duration(self.maximumDriftAge)",message="a drift would be too old before it is put back: set an age below spec.maximumDriftAge",fieldPath=".escalation.remediateWhenAny.minimumDriftAge"
 // +kubebuilder:validation:XValidation:rule="!has(self.escalation) || !has(self.escalation.remediateWhenAny.minimumSeverity) || !has(self.minimumSeverity) || (self.escalation.remediateWhenAny.minimumSeverity == 'Critical' ? self.minimumSeverity != 'Critical' : self.escalation.remediateWhenAny.minimumSeverity == 'High' ? self.minimumSeverity in ['Info', 'Low', 'Medium'] : self.escalation.remediateWhenAny.minimumSeverity == 'Medium' ? self.minimumSeverity in ['Info', 'Low'] : self.escalation.remediateWhenAny.minimumSeverity == 'Low' && self.minimumSeverity == 'Info')",message="people would never be told first: set a severity above spec.minimumSeverity, which is High by default",fieldPath=".escalation.remediateWhenAny.minimumSeverity"
+// +kubebuilder:validation:XValidation:rule="!has(self.effectiveness) || !has(self.effectiveness.stabilization) || !has(self.safety) || !has(self.safety.cooldown) || duration(self.effectiveness.stabilization) <= duration(self.safety.cooldown)",message="stabilization must be at most safety.cooldown, so that no remediation begins before the one before is measured",fieldPath=".effectiveness.stabilization"
 // +kubebuilder:validation:XValidation:rule="!has(self.maximumDriftAge) || !has(self.minimumDriftAge) || duration(self.minimumDriftAge) < duration(self.maximumDriftAge)",message="a drift would be too old before it is old enough",fieldPath=".maximumDriftAge"
 // +kubebuilder:validation:XValidation:rule="self.trigger != 'Scheduled' || (has(self.schedule) && has(self.schedule.maintenanceWindow) && (has(self.schedule.maintenanceWindow.start) || has(self.schedule.maintenanceWindow.end)))",message="trigger Scheduled needs a maintenance window",fieldPath=".schedule.maintenanceWindow"
 // +kubebuilder:validation:XValidation:rule="self.trigger != 'AgeThreshold' || has(self.minimumDriftAge)",message="trigger AgeThreshold needs minimumDriftAge",fieldPath=".minimumDriftAge"
-// +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen'",message="BlueGreen is not available yet, and comes with rollouts; use Rolling or Staged",fieldPath=".strategy"
+// +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen' || has(self.standby)",message="the executor makes pods beside those of the target: set standby.podLabels to labels that the selectors of the Service and of the target do not match, or use strategy Rolling or Staged",fieldPath=".strategy"
+// +kubebuilder:validation:XValidation:rule="!has(self.standby) || (has(self.strategy) && self.strategy == 'BlueGreen')",message="only the strategy BlueGreen makes a standby: set strategy to BlueGreen, or remove standby",fieldPath=".standby"
+// +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'BlueGreen' || self.action in ['Reconcile', 'Rollback']",message="a standby serves while the target is put back: with BlueGreen, set action to Reconcile or Rollback",fieldPath=".strategy"
 // +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Active' || has(self.requestedBy) || has(self.serviceAccountName)",message="an active policy acts with the rights of one user: name yourself, as the API server knows you (kubectl auth whoami), or set serviceAccountName in a policy that a tool applies from Git",fieldPath=".requestedBy"
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName) || (!has(self.requestedBy) && !has(self.requestedByGroups))",message="a policy acts with the rights of a user or of a service account: remove serviceAccountName, or requestedBy and requestedByGroups",fieldPath=".serviceAccountName"
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountName) || has(oldSelf.serviceAccountName)",message="a policy gets serviceAccountName when it is created, so that the account lends its rights to no field that another writer left: delete the policy, and create it again",fieldPath=".serviceAccountName"
@@ -162,6 +165,10 @@ type RemediationPolicySpec struct {
 	// +optional
 	// +default="Rolling"
 	Strategy RemediationStrategy `json:"strategy,omitempty"`
+	// standby says how the pods of a standby differ from those of the target. The strategy BlueGreen
+	// needs it, and no other strategy has it.
+	// +optional
+	Standby *StandbyTemplate `json:"standby,omitempty"`
 	// safety bounds what the policy may do.
 	// +optional
 	// +default={}
@@ -173,6 +180,9 @@ type RemediationPolicySpec struct {
 	// +optional
 	// +default={}
 	Health RemediationHealth `json:"health,omitzero"`
+	// effectiveness says how the effect of a remediation is measured.
+	// +optional
+	Effectiveness RemediationEffectiveness `json:"effectiveness,omitzero"`
 	// exceptions are what it leaves alone unless it says otherwise.
 	// +optional
 	// +default={}

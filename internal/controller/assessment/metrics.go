@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assessment
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/plumbline-dev/plumbline/internal/telemetry"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/effect"
+)
+
+// Metrics of assessments.
+type Metrics struct {
+	ended      *prometheus.CounterVec
+	overdue    prometheus.Histogram
+	components *prometheus.CounterVec
+	scores     *prometheus.HistogramVec
+
+	mu       sync.Mutex
+	inFlight map[types.NamespacedName]bool
+}
+
+// NewMetrics registers them.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "plumbline_effectiveness_assessments_total",
+			Help: "Effectiveness assessments that have ended, by reason and verdict.",
+		}, []string{"reason", "verdict"}),
+		overdue: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "plumbline_effectiveness_deadline_to_verdict_seconds",
+			Help:    "Time from the deadline of an effectiveness assessment to its verdict, of those that had none before the deadline.",
+			Buckets: []float64{.1, .5, 1, 5, 15, 60, 300, 1800},
+		}),
+		components: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "plumbline_effectiveness_components_total",
+			Help: "Components of effectiveness assessments that have ended, by what became of them: assessed, not_configured or not_answered.",
+		}, []string{"component", "state"}),
+		scores: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "plumbline_effectiveness_component_score",
+			Help:    "Scores of the components of effectiveness assessments that have ended, from 0 to 1.",
+			Buckets: []float64{0, .25, .5, .75, .9, 1},
+		}, []string{"component"}),
+		inFlight: map[types.NamespacedName]bool{},
+	}
+	running := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "plumbline_effectiveness_in_flight",
+		Help: "Effectiveness assessments that have not ended.",
+	}, m.count)
+	for _, c := range []prometheus.Collector{m.ended, m.overdue, m.components, m.scores, running} {
+		if err := registry.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the metrics of assessments: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *Metrics) count() float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return float64(len(m.inFlight))
+}
+
+func (m *Metrics) begin(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.inFlight[key] = true
+}
+
+func (m *Metrics) forget(key types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.inFlight, key)
+}
+
+// end counts an assessment whose end is stored.
+func (m *Metrics) end(s *subject) {
+	m.forget(types.NamespacedName{Namespace: s.next.Namespace, Name: s.next.Name})
+	status := &s.next.Status
+	m.ended.WithLabelValues(telemetry.SpellWord(string(status.Reason)), telemetry.SpellWord(string(status.Verdict))).Inc()
+	for i := range status.Components {
+		c := &status.Components[i]
+		name := telemetry.SpellWord(string(c.Name))
+		m.components.WithLabelValues(name, telemetry.SpellWord(string(c.State))).Inc()
+		if c.State == v1alpha1.ComponentAssessed && c.Score != nil {
+			m.scores.WithLabelValues(name).Observe(float64(*c.Score) / effect.Best)
+		}
+	}
+	if status.Schedule == nil || status.CompletionTime == nil {
+		return
+	}
+	if late := status.CompletionTime.Sub(status.Schedule.DeadlineTime.Time); late >= 0 {
+		m.overdue.Observe(late.Seconds())
+	}
+}

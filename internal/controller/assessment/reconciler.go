@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assessment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/effect"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/window"
+)
+
+// FieldManager names the assessor in managedFields.
+const FieldManager = "plumbline-assessor"
+
+const (
+	// atLeast is how soon an assessment may be looked at again.
+	atLeast = 10 * time.Millisecond
+	// unknownAgain is how soon one is whose target is unknown, or while the clocks are not compared.
+	unknownAgain = 5 * time.Second
+)
+
+// Time is the API server's time; *servertime.Keeper knows it.
+type Time interface {
+	Now() time.Time
+	// Skew is window.SkewUnknown while the clocks are not compared.
+	Skew() time.Duration
+}
+
+// Reconciler carries assessments on until they have ended.
+type Reconciler struct {
+	// Client reads assessments from the cache, and writes their status.
+	Client  client.Client
+	Targets *Targets
+	// Sources answer for components. A component without a source is not configured.
+	Sources map[v1alpha1.EffectComponent]Source
+	// Alerts recalls the alerts of before a write; nil where the installation has no source of alerts.
+	Alerts  *Alerts
+	Metrics *Metrics
+	Time    Time
+	Log     logr.Logger
+	// MaxConcurrent is how many assessments are looked at at once.
+	MaxConcurrent int
+}
+
+// subject is one assessment in one look.
+type subject struct {
+	// assessment as it is stored, and next as it is to be.
+	assessment, next *v1alpha1.EffectivenessAssessment
+	sight            Sight
+	now              time.Time
+	timeUnknown      bool
+}
+
+func (s *subject) timeNow() *metav1.Time { return &metav1.Time{Time: s.now} }
+
+// Reconcile looks at one assessment. An assessment that has ended causes no read and no write.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	a := &v1alpha1.EffectivenessAssessment{}
+	if err := r.Client.Get(ctx, request.NamespacedName, a); err != nil {
+		r.Metrics.forget(request.NamespacedName)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if effect.Phase(a.Status.Phase).Ended() || a.DeletionTimestamp != nil {
+		r.Metrics.forget(request.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	r.Metrics.begin(request.NamespacedName)
+	s := &subject{assessment: a, next: a.DeepCopy()}
+	until := r.carry(ctx, s)
+	if err := r.store(ctx, s); err != nil {
+		return reconcile.Result{}, err
+	}
+	r.tell(s)
+	if effect.Phase(s.next.Status.Phase).Ended() {
+		r.Metrics.end(s)
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: s.again(until)}, nil
+}
+
+// carry decides what follows, and returns when to look again.
+func (r *Reconciler) carry(ctx context.Context, s *subject) time.Time {
+	if why := s.refusal(); why != "" {
+		r.readTime(s)
+		s.fail(why)
+		return time.Time{}
+	}
+	if s.assessment.Spec.Execution == v1alpha1.ExecutionDone {
+		s.sight = r.Targets.look(ctx, s.assessment)
+	}
+	r.readTime(s)
+	r.recallAlerts(ctx, s)
+	d := s.decide()
+	if len(d.Ask) > 0 {
+		r.ask(ctx, s, d.Ask)
+		d = s.decide()
+	}
+	s.put(&d)
+	return d.Until
+}
+
+// readTime reads the API server's time, which the answer to the look may have told.
+func (r *Reconciler) readTime(s *subject) {
+	s.now, s.timeUnknown = r.Time.Now(), r.Time.Skew() == window.SkewUnknown
+}
+
+func (s *subject) decide() effect.Decision {
+	return effect.Next(readStored(s.next), effect.Facts{Now: s.now, TimeUnknown: s.timeUnknown, Live: s.sight.Live})
+}
+
+// refusal says why the spec cannot be carried out; empty if it can.
+func (s *subject) refusal() string {
+	switch spec := &s.assessment.Spec; {
+	case spec.Subject.Plan == nil:
+		return "this version assesses the steps of plans alone"
+	case spec.Execution != v1alpha1.ExecutionDone && spec.Execution != v1alpha1.ExecutionNone:
+		return fmt.Sprintf("this version does not know the execution %q", spec.Execution)
+	}
+	return ""
+}
+
+// again is when to look at an assessment that has not ended.
+func (s *subject) again(until time.Time) time.Duration {
+	if until.IsZero() || !s.sight.Read && s.now.Add(unknownAgain).Before(until) {
+		return unknownAgain
+	}
+	return max(until.Sub(s.now), atLeast)
+}
+
+// store writes what has changed, in one patch. The patch is bound to the version that was read, so what was
+// decided from an old version of the cache is not stored.
+func (r *Reconciler) store(ctx context.Context, s *subject) error {
+	if equality.Semantic.DeepEqual(s.assessment.Status, s.next.Status) {
+		return nil
+	}
+	stored := s.next.DeepCopy()
+	err := r.Client.Status().Patch(ctx, stored, client.MergeFromWithOptions(s.assessment, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
+	if err != nil && !apierrors.IsNotFound(err) { // one that is gone has no end to tell
+		return fmt.Errorf("storing the status of assessment %s/%s: %w", s.next.Namespace, s.next.Name, err)
+	}
+	return nil
+}

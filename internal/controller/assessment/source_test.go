@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assessment
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/effect"
+)
+
+// scripted answers as a test says, by how often it was asked.
+type scripted struct {
+	asked  int
+	answer func(n int) Answer
+}
+
+// Ask implements Source.
+func (s *scripted) Ask(context.Context, *v1alpha1.EffectivenessAssessment, *Sight) Answer {
+	s.asked++
+	return s.answer(s.asked)
+}
+
+func answered(name v1alpha1.EffectComponent, score int32, bad, decaying bool) Answer {
+	c := StoreComponent(name, effect.Component{State: effect.Assessed, Score: &score, Bad: bad})
+	return Answer{AssessedComponent: c, Decaying: decaying}
+}
+
+func TestAnswersOfSources(t *testing.T) {
+	silent := Answer{AssessedComponent: v1alpha1.AssessedComponent{State: v1alpha1.ComponentNotAnswered, Message: "HTTP 503"}}
+	resolved := answered(v1alpha1.ComponentAlerts, effect.Best, false, false)
+	fires := answered(v1alpha1.ComponentAlerts, 0, true, false)
+	decays := answered(v1alpha1.ComponentAlerts, 0, true, true)
+	good := answered(v1alpha1.ComponentMetrics, effect.Best, false, false)
+	always := func(a Answer) func(int) Answer { return func(int) Answer { return a } }
+	from := func(n int, before, after Answer) func(int) Answer {
+		return func(asked int) Answer {
+			if asked < n {
+				return before
+			}
+			return after
+		}
+	}
+	type outcome struct {
+		End            end
+		Decay          v1alpha1.AlertDecay
+		Alerts, Metric int
+	}
+	tests := map[string]struct {
+		alerts, metrics func(int) Answer
+		want            outcome
+	}{
+		"both answer at once": {always(resolved), always(good), outcome{end{v1alpha1.AssessedFull, v1alpha1.VerdictEffective, 10_000, v1alpha1.IntegrityUnchanged, 5 * time.Minute}, "", 1, 1}},
+		"an alert that fires speaks against the write": {always(fires), always(good), outcome{
+			end{v1alpha1.AssessedFull, v1alpha1.VerdictIneffective, 6_500, v1alpha1.IntegrityUnchanged, 5 * time.Minute}, "", 1, 1,
+		}},
+		"metrics that answer at the third time": {always(resolved), from(3, silent, good), outcome{
+			end{v1alpha1.AssessedFull, v1alpha1.VerdictEffective, 10_000, v1alpha1.IntegrityUnchanged, 6 * time.Minute}, "", 1, 3,
+		}},
+		"metrics that never answer": {always(resolved), always(silent), outcome{
+			end{v1alpha1.AssessedMetricsTimedOut, v1alpha1.VerdictEffective, 10_000, v1alpha1.IntegrityUnchanged, 30 * time.Minute}, "", 1, 50,
+		}},
+		"alerts that never answer": {always(silent), always(good), outcome{
+			end{v1alpha1.AssessedPartial, v1alpha1.VerdictEffective, 10_000, v1alpha1.IntegrityUnchanged, 30 * time.Minute}, "", 50, 1,
+		}},
+		"an alert that decays, and resolves": {from(3, decays, resolved), always(good), outcome{
+			end{v1alpha1.AssessedFull, v1alpha1.VerdictEffective, 10_000, v1alpha1.IntegrityUnchanged, 6 * time.Minute}, v1alpha1.DecayResolved, 3, 3,
+		}},
+		"an alert that decays until the deadline": {always(decays), always(good), outcome{
+			end{v1alpha1.AssessedAlertDecayTimeout, v1alpha1.VerdictInconclusive, 6_500, v1alpha1.IntegrityUnchanged, 30 * time.Minute}, v1alpha1.DecayTimedOut, 50, 50,
+		}},
+		"an alert that decays, and fires again": {from(3, decays, fires), always(good), outcome{
+			end{v1alpha1.AssessedFull, v1alpha1.VerdictIneffective, 6_500, v1alpha1.IntegrityUnchanged, 6 * time.Minute}, "", 3, 3,
+		}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, written(), twoPods(true, true)...)
+			alerts, metrics := &scripted{answer: tc.alerts}, &scripted{answer: tc.metrics}
+			w.r.Sources[v1alpha1.ComponentAlerts], w.r.Sources[v1alpha1.ComponentMetrics] = alerts, metrics
+			a := w.run()
+			got := outcome{endOf(a), a.Status.AlertDecay, alerts.asked, metrics.asked}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("the outcome differs (-want +got):\n%s%s", diff, a.Status.Message)
+			}
+		})
+	}
+}
+
+// A source that is not configured is stored as such, and no score counts it.
+func TestASourceThatIsNotConfigured(t *testing.T) {
+	w := newWorld(t, written(), twoPods(true, true)...)
+	for _, c := range w.run().Status.Components {
+		want := v1alpha1.ComponentNotConfigured
+		if c.Name == v1alpha1.ComponentHealth {
+			want = v1alpha1.ComponentAssessed
+		}
+		if c.State != want {
+			t.Errorf("%s is %s, want %s", c.Name, c.State, want)
+		}
+	}
+}

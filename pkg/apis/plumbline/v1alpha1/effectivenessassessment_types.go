@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// AssessedStep is the step of a RemediationPlan that an assessment is about.
+type AssessedStep struct {
+	// name of the plan, in the namespace of the assessment.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// uid of the plan.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+	// step is the index of the target.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=9
+	Step int32 `json:"step"`
+}
+
+// AssessmentSubject is what was carried out, and is assessed. It has one field.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.plan)",message="name the step of the plan that is assessed",fieldPath=".plan"
+type AssessmentSubject struct {
+	// plan and step that are assessed.
+	// +optional
+	Plan *AssessedStep `json:"plan,omitempty"`
+}
+
+// AssessedPolicy is the RemediationPolicy by which the subject was carried out.
+type AssessedPolicy struct {
+	// name of the policy.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// uid of the policy.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+}
+
+// AssessedTarget is the object that was written.
+type AssessedTarget struct {
+	BaselineTarget `json:",inline"`
+	// baselineName is the name of the Baseline of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	BaselineName string `json:"baselineName,omitempty"`
+	// uid of the object after the write; absent if no object was written.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+}
+
+// AssessedSignal is the object that alerts and metrics are about.
+type AssessedSignal struct {
+	// apiVersion of the object.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	APIVersion string `json:"apiVersion,omitempty"`
+	// kind of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+	// namespace of the object; left out, that of the assessment.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+}
+
+// Execution says whether the subject wrote its target.
+// +kubebuilder:validation:Enum=Executed;NoExecution
+// +kubebuilder:validation:MaxLength=16
+type Execution string
+
+// The executions.
+const (
+	// ExecutionDone: the target was written, or may have been written.
+	ExecutionDone Execution = "Executed"
+	// ExecutionNone: the target was not written.
+	ExecutionNone Execution = "NoExecution"
+)
+
+// AssessmentWindows say how long a write is measured.
+type AssessmentWindows struct {
+	// stabilization is how long the workload is left alone before it is measured.
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="a duration such as 5m, from 0s to 24h"
+	Stabilization *metav1.Duration `json:"stabilization,omitempty"`
+	// validity is how long an answer that is missing is waited for.
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="a duration such as 30m, from 0s to 24h"
+	Validity *metav1.Duration `json:"validity,omitempty"`
+	// alertCheckDelay is how long after the stabilization alerts are asked for.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="a duration such as 5m, from 0s to 24h"
+	AlertCheckDelay *metav1.Duration `json:"alertCheckDelay,omitempty"`
+	// propagationDelay is how long the write needs to arrive.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="a duration such as 3m, from 0s to 24h"
+	PropagationDelay *metav1.Duration `json:"propagationDelay,omitempty"`
+}
+
+// EffectivenessAssessmentSpec is what is assessed. The assessor writes it when the plan has ended.
+//
+// +kubebuilder:validation:XValidation:rule="self.execution != 'Executed' || has(self.writtenTime)",message="an execution has a time",fieldPath=".writtenTime"
+type EffectivenessAssessmentSpec struct {
+	// subject is what was carried out.
+	// +required
+	Subject AssessmentSubject `json:"subject,omitzero"`
+	// policy by which the subject was carried out.
+	// +required
+	Policy AssessedPolicy `json:"policy,omitzero"`
+	// correlationID is that of the plan.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	CorrelationID string `json:"correlationID,omitempty"`
+	// requestedBy is the user with whose rights the target was written.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	RequestedBy string `json:"requestedBy,omitempty"`
+	// action that was taken.
+	// +required
+	Action RemediationAction `json:"action,omitempty"`
+	// target is the object that was written.
+	// +required
+	Target AssessedTarget `json:"target,omitzero"`
+	// signal is the object that alerts and metrics are about.
+	// +required
+	Signal AssessedSignal `json:"signal,omitzero"`
+	// driftTime is when the drift was first seen.
+	// +required
+	DriftTime metav1.Time `json:"driftTime,omitempty,omitzero"`
+	// preHash is the guarded hash of the target before the write.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	PreHash string `json:"preHash,omitempty"`
+	// postHash is the guarded hash of the API server's answer to the write; absent if the answer
+	// is not known.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	PostHash string `json:"postHash,omitempty"`
+	// postGeneration is the generation of that answer; absent if the kind has none.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	PostGeneration int64 `json:"postGeneration,omitempty"`
+	// execution says whether the target was written.
+	// +required
+	Execution Execution `json:"execution,omitempty"`
+	// writtenTime is when the target was written, by the API server.
+	// +optional
+	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
+	// windows say how long the write is measured.
+	// +required
+	Windows AssessmentWindows `json:"windows,omitzero"`
+	// alerts say which alerts are about the signal; as in the policy.
+	// +optional
+	Alerts *EffectAlerts `json:"alerts,omitempty"`
+	// metrics of the signal; as in the policy.
+	// +optional
+	Metrics *EffectMetrics `json:"metrics,omitempty"`
+}
+
+// EffectivenessAssessment says whether a write of Plumbline helped, and whether the write is still
+// in effect. The phase of a plan says only that it was written.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=effectivenessassessments,categories=plumbline,shortName=ea
+// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.spec.target.name`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Verdict",type=string,JSONPath=`.status.verdict`
+// +kubebuilder:printcolumn:name="Score",type=integer,JSONPath=`.status.score`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.target.kind`,priority=1
+// +kubebuilder:printcolumn:name="Action",type=string,JSONPath=`.spec.action`,priority=1
+// +kubebuilder:printcolumn:name="Integrity",type=string,JSONPath=`.status.integrity`,priority=1
+// +kubebuilder:printcolumn:name="Deadline",type=string,JSONPath=`.status.schedule.deadlineTime`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type EffectivenessAssessment struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is what is assessed; immutable.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="what an assessment is about never changes"
+	Spec EffectivenessAssessmentSpec `json:"spec,omitzero"`
+	// status is what is known of the effect.
+	// +optional
+	Status EffectivenessAssessmentStatus `json:"status,omitempty,omitzero"`
+}
+
+// EffectivenessAssessmentList is a list of EffectivenessAssessments.
+// +kubebuilder:object:root=true
+type EffectivenessAssessmentList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []EffectivenessAssessment `json:"items"`
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package execute
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-dev/plumbline/internal/assessor"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// The writes of an assessment, in their order.
+const (
+	beginsAssessment = "begin"
+	storesLook       = "look"
+	storesEnd        = "end"
+)
+
+// assessmentWrite names a write of an assessment; empty for any other request.
+func assessmentWrite(r *http.Request) string {
+	switch {
+	case !strings.Contains(r.URL.Path, "/effectivenessassessments"):
+		return ""
+	case r.Method == http.MethodPost:
+		return beginsAssessment
+	case r.Method != http.MethodPatch || r.GetBody == nil:
+		return ""
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return ""
+	}
+	raw, err := io.ReadAll(body)
+	if err != nil || !strings.Contains(string(raw), string(v1alpha1.AssessmentCompleted)) {
+		return storesLook
+	}
+	return storesEnd
+}
+
+// death is where an assessor dies: at a write, before or after the API server has stored it.
+type death struct {
+	write  string
+	stored bool
+	mu     sync.Mutex
+	dead   chan struct{}
+}
+
+var errDead = errors.New("the assessor is dead")
+
+// option has each write of assessments fail from the death on.
+func (d *death) option(s *assessor.Setup) {
+	assessesEffects(s)
+	s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			name := assessmentWrite(r)
+			if name == "" {
+				return next.RoundTrip(r)
+			}
+			switch dies, dead := d.at(name); {
+			case dead:
+				return nil, errDead
+			case dies && d.stored:
+				response, err := next.RoundTrip(r)
+				if err == nil {
+					_ = response.Body.Close()
+				}
+				return nil, errDead
+			case dies:
+				return nil, errDead
+			}
+			return next.RoundTrip(r)
+		})
+	})
+}
+
+// at says whether the assessor dies at a write, or is dead already.
+func (d *death) at(write string) (dies, dead bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case <-d.dead:
+		return false, true
+	default:
+	}
+	if write != d.write {
+		return false, false
+	}
+	close(d.dead)
+	return true, false
+}
+
+// Six assessors die one after the other, before and after each write of one assessment. The seventh finds the end.
+func TestAnAssessmentSurvivesTheDeathOfTheAssessorAtEachWrite(t *testing.T) {
+	startExecutor(t, newEvidence(t))
+	first := startAssessor(t)
+	w := newWorld(t)
+	w.Rollouts()
+	w.UnderGuard()
+	w.Drifted("web")
+	plan := w.measuredPlan(v1alpha1.ActionReconcile)
+	w.UntilIs("web", "InSync")
+	readyPods(2)(w)
+	first.Halt(t)
+	for _, write := range []string{beginsAssessment, storesLook, storesEnd} {
+		for _, stored := range []bool{false, true} {
+			d := &death{write: write, stored: stored, dead: make(chan struct{})}
+			p := startAssessor(t, d.option)
+			w.Eventually(fmt.Sprintf("an assessor dies at the write %q, stored: %t", write, stored), func() error {
+				select {
+				case <-d.dead:
+					return nil
+				default:
+					return errors.New("it lives")
+				}
+			})
+			p.Halt(t)
+			if a, err := w.assessment(plan, 0); stored && err != nil || !stored && write == beginsAssessment && err == nil {
+				t.Fatalf("after the write %q, stored: %t: %+v, %v", write, stored, a.Status, err)
+			}
+		}
+	}
+	startAssessor(t, assessesEffects)
+	a := w.assessed(plan, 0, "the assessment has ended", hasEnded)
+	if diff := cmp.Diff(effective(), endOf(a)); diff != "" || len(a.Status.Components) != 3 {
+		t.Errorf("the end differs (-want +got):\n%s%+v", diff, a.Status)
+	}
+}
