@@ -20,7 +20,7 @@
 //
 // Each world has two of the rare cases of [world.Aims] beside all else: policies that are
 // edited, kinds that cannot be read, accepts, webhooks, ill neighbors, fights, mass drifts,
-// stores that break or forget, ledgers that a person edits, clocks that are set, two or four
+// releases under way, quarantines, stores that break or forget, ledgers that a person edits, clocks that are set, two or four
 // workers in a process, long waits, and more. One world in 25 has a planner, which makes all plans.
 // TestRareCasesAreMetOften has short worlds of one case each.
 //
@@ -49,6 +49,8 @@
 //	Baselines are read once                    I15  puts back what a person has accepted
 //	fights are not seen                        I24  begins a step over a target that writers fight over
 //	mass drifts are not seen                   I25  begins a step in a mass drift
+//	releases are not seen                      I31  writes while a run has the target
+//	the mesh is not asked                      I34  takes the last ready endpoint
 //	no dry run is sent                         I19  writes what a webhook changes
 //	all batches are one                        I18  begins a batch before the one before has ended
 //	no place is given back                     I21  keeps places while a plan waits
@@ -61,7 +63,7 @@
 //	plans without success are forgotten        I29  backs off from nothing
 //	a planner reads Baselines once             I30  plans what a person has accepted
 //	what changes by time alone is not looked at L6  leaves a drift alone for good
-//	every assessment is taken for effective     I31 closes a breaker after a probe that did not help
+//	every assessment is taken for effective     I35 closes a breaker after a probe that did not help
 //
 // The API server of these worlds has the chart's policy on creations of the executor
 // (plumbline-executor-creations). For the mutants that drop the uid the policy had to be

@@ -75,7 +75,7 @@ func (w *world) disturb(rt *rapid.T) {
 // checkEnd demands that the end follows from what is stored, and stays.
 func (w *world) checkEnd(rt *rapid.T) {
 	end := w.stored()
-	components := componentsOf(&end.Status)
+	components := effect.ReadComponents(&end.Status)
 	reason := effect.Reason(end.Status.Reason)
 	if got, want := effect.Verdict(end.Status.Verdict), effect.VerdictOf(reason, effect.Integrity(end.Status.Integrity), &components); got != want {
 		rt.Errorf("the verdict is %s, and follows as %s from %+v", got, want, end.Status)

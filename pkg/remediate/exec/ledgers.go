@@ -40,9 +40,11 @@ func (r *run) carryLedgers(ctx context.Context, effect protocol.Effect) {
 		place := r.reserve(ctx, x.Step)
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.Place = &place })
 	case protocol.Settle:
+		r.recordBeforehand(ctx, x.Step)
 		err := r.settle(ctx, x.Step, x.Outcome)
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.Settled = known(err) })
 	case protocol.Release:
+		r.recordBeforehand(ctx, x.Step)
 		err := r.release(ctx, x.Step)
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.Settled = known(err) })
 	}

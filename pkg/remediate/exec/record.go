@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -159,9 +160,25 @@ func (r *run) recordFoundFence(ctx context.Context, index int32) {
 // decided leaves a record of a decision about the plan before it is stored. Of the
 // same decision there is one record, however often it is tried to store it.
 func (r *run) decided(ctx context.Context, next *v1alpha1.RemediationPlanStatus) error {
-	kind, reason, ok := decisionOf(r.plan.Spec.Control.Verb, &r.plan.Status, next)
+	record, ok := r.decisionRecord(next)
 	if !ok {
 		return nil
+	}
+	if err := r.withdraw(ctx); err != nil { // before the next decision takes the place of the last one
+		return err
+	}
+	at, err := r.tell(ctx, record)
+	if err == nil {
+		next.Decision = r.decision(at)
+	}
+	return err
+}
+
+// decisionRecord is the record of the decision that a new status stands for, if any.
+func (r *run) decisionRecord(next *v1alpha1.RemediationPlanStatus) (evidence.Record, bool) {
+	kind, reason, ok := decisionOf(r.plan.Spec.Control.Verb, &r.plan.Status, next)
+	if !ok {
+		return evidence.Record{}, false
 	}
 	record := r.common(kind, r.Time.Now().Truncate(time.Second))
 	record.Subject = r.subject()
@@ -173,15 +190,19 @@ func (r *run) decided(ctx context.Context, next *v1alpha1.RemediationPlanStatus)
 		record.Occurrence = int32(min(r.plan.Generation, math.MaxInt32)) //nolint:gosec // bounded
 	case next.Phase == v1alpha1.PlanScheduled:
 		record.Occurrence = 1 // the other way to wait is told by a record of the same kind
+	case kind == evidence.KindPlanFinished:
+		record.Occurrence = endOccurrence(next.Phase)
 	}
-	if err := r.withdraw(ctx); err != nil { // before the next decision takes the place of the last one
-		return err
+	return record, true
+}
+
+// endOccurrence tells the ends of a plan apart, which records of one kind tell: another executor may
+// decide otherwise before an end is stored.
+func endOccurrence(phase v1alpha1.PlanPhase) int32 {
+	ends := []v1alpha1.PlanPhase{
+		v1alpha1.PlanSucceeded, v1alpha1.PlanPartialSuccess, v1alpha1.PlanFailed, v1alpha1.PlanSuperseded, v1alpha1.PlanSkipped,
 	}
-	at, err := r.tell(ctx, record)
-	if err == nil {
-		next.Decision = r.decision(at)
-	}
-	return err
+	return int32(max(0, slices.Index(ends, phase))) //nolint:gosec // few
 }
 
 // subject is the plan, for a record of a decision about it.

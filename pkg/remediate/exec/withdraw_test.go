@@ -157,7 +157,7 @@ func TestADecisionNamesTheRecordsThatNeverWere(t *testing.T) {
 	if diff := cmp.Diff([]int64{4, 2, 3}, sequences(finished)); diff != "" {
 		t.Errorf("a decision after two that were not stored (-want +got):\n%s", diff)
 	}
-	older := at(w.paused(4, &v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning}), v1alpha1.PlanFailed)
+	older := at(w.paused(4, &v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning}), v1alpha1.PlanSucceeded)
 	if diff := cmp.Diff([]int64{4}, sequences(older)); diff != "" {
 		t.Errorf("a plan of an earlier release (-want +got):\n%s", diff)
 	}

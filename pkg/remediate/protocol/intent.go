@@ -81,6 +81,9 @@ func (s *State) recover(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	switch {
 	case s.quarantines(step) && (f.Target.Read == No || f.Target.UID != step.Intent.UID):
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonTargetReplaced, "it is gone")
+	case s.quarantines(step) && f.Target.Hash != s.target(step).DriftedHash:
+		// The Baseline will never again tell of the drift that the plan is about.
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonTargetMoved, "it changed since the plan was made")
 	case f.Target.Ending:
 		return s.fenceThenSkip(step, f, v1alpha1.ReasonTerminating, "it, or its namespace, is being deleted")
 	case f.Target.Unwanted != "":

@@ -30,8 +30,20 @@ func TestAQuarantineIsStoredOnceWhatever(t *testing.T) {
 		}, state: v1alpha1.StepVerified, wrote: 1},
 		"is late, and another object has the name": {fate: late, blow: func(w *world) { w.replace(0) }, state: v1alpha1.StepSkipped, why: v1alpha1.ReasonTargetReplaced},
 		"is late, and the object is gone":          {fate: late, blow: func(w *world) { w.objects[0].exists = false }, state: v1alpha1.StepSkipped, why: v1alpha1.ReasonTargetReplaced},
-		"had no answer, and the object is gone":    {fate: unanswered, blow: func(w *world) { w.objects[0].exists = false }, state: v1alpha1.StepFailed, why: v1alpha1.ReasonTargetReplaced, wrote: 1},
-		"is late, and the plan is canceled":        {fate: late, blow: func(w *world) { w.ask(v1alpha1.PlanCancel) }, state: v1alpha1.StepFenced, why: v1alpha1.ReasonStopped},
+		"was lost before it was sent, and another drift takes the place": {fate: unsent, blow: func(w *world) {
+			w.foreign(0, "another")
+			w.assess(0)
+		}, state: v1alpha1.StepSkipped, why: v1alpha1.ReasonTargetMoved},
+		"is late, and another drift takes the place": {fate: late, blow: func(w *world) {
+			w.foreign(0, "another")
+			w.assess(0)
+		}, state: v1alpha1.StepSkipped, why: v1alpha1.ReasonTargetMoved},
+		"had no answer, and another drift takes the place": {fate: unanswered, blow: func(w *world) {
+			w.foreign(0, "another")
+			w.assess(0)
+		}, state: v1alpha1.StepVerified, wrote: 1},
+		"had no answer, and the object is gone": {fate: unanswered, blow: func(w *world) { w.objects[0].exists = false }, state: v1alpha1.StepFailed, why: v1alpha1.ReasonTargetReplaced, wrote: 1},
+		"is late, and the plan is canceled":     {fate: late, blow: func(w *world) { w.ask(v1alpha1.PlanCancel) }, state: v1alpha1.StepFenced, why: v1alpha1.ReasonStopped},
 		"is late, and the window closes": {fate: late, blow: func(w *world) {
 			w.closed = "the window is closed"
 		}, state: v1alpha1.StepPlanned},

@@ -275,10 +275,29 @@ func (s *State) proceed(step *v1alpha1.PlanStep) (Effect, *deferral) {
 // finish says how a plan ended of which every step has.
 func (s *State) finish() Effect {
 	return s.write(func(n *v1alpha1.RemediationPlanStatus) {
-		count(n)
-		s.ends(n, outcome(n))
-		n.DeferralReason, n.ResumeTime = "", nil
+		s.complete(n)
 	})
+}
+
+// End returns the status with which a plan is about to end: each step has ended, and no person and
+// no brake has ended the plan. It is nil otherwise. What follows the ends of the steps, such as
+// telling the ledgers, may still be to be done.
+func End(s *State) *v1alpha1.RemediationPlanStatus {
+	if s.Plan.Status.Phase != v1alpha1.PlanRunning || s.Facts.Brakes == nil || s.interrupt() != nil {
+		return nil
+	}
+	if _, done := s.batch(); !done {
+		return nil
+	}
+	end := s.Plan.Status.DeepCopy()
+	s.complete(end)
+	return end
+}
+
+func (s *State) complete(n *v1alpha1.RemediationPlanStatus) {
+	count(n)
+	s.ends(n, outcome(n))
+	n.DeferralReason, n.ResumeTime = "", nil
 }
 
 // outcome returns the phase of a plan of which every step has ended, and which no person

@@ -285,6 +285,23 @@ func (l *life) checkAuthors(f rollout.Facts, d rollout.Decision) {
 	}
 }
 
+// keep writes a decision into the status, reads the status again, and returns what it keeps. The
+// status keeps the whole state, and the same facts twice change nothing.
+func keep(t *rapid.T, f rollout.Facts, d rollout.Decision) rollout.State {
+	t.Helper()
+	var status v1alpha1.ABReleaseStatus
+	d.After.Write(&status)
+	kept := rollout.StateOf(&status)
+	if diff := cmp.Diff(d.After, kept); diff != "" {
+		t.Fatalf("the status does not keep the state (-decided +read):\n%s", diff)
+	}
+	f.Before = kept
+	if twice := rollout.Decide(f); len(twice.Events) > 0 || cmp.Diff(kept, twice.After) != "" || cmp.Diff(d.Works, twice.Works) != "" {
+		t.Fatalf("the same facts twice change something: %v\n%s%s", twice.Events, cmp.Diff(kept, twice.After), cmp.Diff(d.Works, twice.Works))
+	}
+	return kept
+}
+
 func TestWhateverHappensNoVisitorIsMovedBackButByARollback(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &life{T: t, now: noon, revisions: map[string]string{"a": "1", "b": "1"}}
@@ -299,17 +316,7 @@ func TestWhateverHappensNoVisitorIsMovedBackButByARollback(t *testing.T) {
 			l.checkApprovals(d)
 			l.checkAuthors(f, d)
 			l.checkClone(f, d)
-			var status v1alpha1.ABReleaseStatus
-			d.After.Write(&status)
-			kept := rollout.StateOf(&status)
-			if diff := cmp.Diff(d.After, kept); diff != "" {
-				t.Fatalf("the status does not keep the state (-decided +read):\n%s", diff)
-			}
-			f.Before = kept
-			if twice := rollout.Decide(f); len(twice.Events) > 0 || cmp.Diff(kept, twice.After) != "" || cmp.Diff(d.Works, twice.Works) != "" {
-				t.Fatalf("the same facts twice change something: %v\n%s%s", twice.Events, cmp.Diff(kept, twice.After), cmp.Diff(d.Works, twice.Works))
-			}
-			l.state = kept
+			l.state = keep(t, f, d)
 			if rapid.Bool().Draw(t, "told") {
 				l.weight, l.checking = d.Weight, d.Checking
 			}

@@ -30,7 +30,7 @@ const (
 	StepRecord = "record 2"
 
 	GrantedToo    = "the Environment's ledger: 1 granted, 0 ended, 1 records"
-	SettledToo    = "the Environment's ledger: 1 granted, 1 ended, 1 records"
+	SettledToo    = "the Environment's ledger: 1 granted, 1 ended, 2 records"
 	GrantedNext   = "the cluster's ledger: 2 granted, 1 ended, 0 records"
 	SucceededPlan = "plan Succeeded: Verified settled recorded, Verified settled recorded"
 )

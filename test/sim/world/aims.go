@@ -54,6 +54,14 @@ func aimsAtOthers() []Aim {
 		{"mass drifts", []string{"mass drift", "plan that waits for the end of a mass drift"}, func(c *scenario, _ *rand.Rand) {
 			c.hire(eager("drift-observer", "assessor", (*person).seesMassDrift), eager("second-drift-observer", "assessor", (*person).seesMassDrift))
 		}},
+		{"releases", []string{"release under way", "plan that waits for the end of a run"}, func(c *scenario, _ *rand.Rand) {
+			c.kind, c.releases = &deployments, true
+			c.hire(eager("releaser", "alice", (*person).releases), eager("second-releaser", "alice", (*person).releases))
+		}},
+		{"quarantines", []string{
+			"effect Quarantine", "request to lift a quarantine", "quarantine that ended: Lifted", "quarantine that ended: InSync", "quarantine that stands over a drift",
+			"step that ends with the obstacle NoMesh", "step that ends with the obstacle LastReadyEndpoints",
+		}, (*scenario).quarantine},
 		{"stores", []string{"store that fails", "store that hangs", "store that claims to be ready"}, func(c *scenario, rng *rand.Rand) {
 			c.store = pick(rng, storeFails, storeHangs, storeClaimsReady)
 			c.hire(eager("store-breaker", "root", (*person).breaksStore), eager("canceler-beside-a-store", "alice", (*person).controls))

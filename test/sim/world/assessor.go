@@ -58,7 +58,9 @@ func (w *World) assess(l *schedule.Life) {
 			l.Sleep(time.Duration(l.Rand().Int64N(int64(late))))
 			a.judge(t)
 		}
-		a.freeze()
+		if w.plansItself {
+			a.freeze()
+		}
 		w.assessed.Store(!a.failed && len(a.rechecks) == 0)
 		l.Await(changed, a.patience())
 	}
@@ -86,7 +88,7 @@ func (a *assessor) versions(t *target) string {
 	o := a.w.Server.Look(t.gvk.Group, t.resource, namespace, t.name)
 	b := a.w.Server.Look(group, "baselines", namespace, t.baseline)
 	status, _ := b["status"].(map[string]any)
-	return fmt.Sprint(metadata(o)["resourceVersion"], metadata(b)["generation"], status["contention"] != nil)
+	return fmt.Sprint(metadata(o)["resourceVersion"], metadata(b)["generation"], status["contention"] != nil, status["quarantine"] != nil)
 }
 
 // judge a target, and write what follows.
@@ -155,6 +157,9 @@ func (a *assessor) write(t *target, b *v1alpha1.Baseline, state *specguard.State
 	if cleared {
 		next.Spec.Accept = nil
 	}
+	if answered(b) {
+		next.Spec.Lift = nil
+	}
 	if !equality.Semantic.DeepEqual(next.Spec, b.Spec) {
 		stored := a.ask(http.MethodPut, baselinesPath+t.baseline, plain, object(next))
 		if stored == nil {
@@ -170,6 +175,7 @@ func (a *assessor) write(t *target, b *v1alpha1.Baseline, state *specguard.State
 	a.name(t, next.Status.Findings)
 	next.Status.Severity = rate(next.Status.Findings, before)
 	rememberReady(next, current)
+	a.judgeQuarantine(next)
 	next = typed[v1alpha1.Baseline](object(next)) // as it is stored
 	same := before.DeepCopy()
 	same.Observed.ResourceVersion, same.LastCheckTime = next.Status.Observed.ResourceVersion, next.Status.LastCheckTime

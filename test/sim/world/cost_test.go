@@ -231,10 +231,9 @@ func TestTheWritesOfOneRepairedObject(t *testing.T) {
 		"plan Running: Applied",
 		"plan Running: Applied healthy",
 		"plan Running: Verified",
-		"ledger production: 1 granted, 0 open, 1 records",
+		"ledger production: 1 granted, 0 open, 3 records",
 		"ledger plumbline-cluster: 1 granted, 0 open, 0 records",
 		`claim ""`,
-		"ledger production: 1 granted, 0 open, 3 records",
 		"plan Succeeded: Verified settled recorded",
 		"plan Succeeded: Verified settled recorded, announced",
 	}
@@ -280,7 +279,7 @@ func TestTheWritesOfTheSecondObjectOfAPlan(t *testing.T) {
 		"plan Running: Verified settled recorded Applied",
 		"plan Running: Verified settled recorded Applied healthy",
 		"plan Running: Verified settled recorded Verified",
-		"ledger production: 2 granted, 0 open, 2 records",
+		"ledger production: 2 granted, 0 open, 4 records",
 		"ledger plumbline-cluster: 2 granted, 0 open, 0 records",
 		`claim ""`,
 	}

@@ -18,7 +18,7 @@
 //
 //	report := world.Run(seed, world.Options{}) // within a bubble of testing/synctest
 //
-// [judge] holds what was written against the promises: I1 to I30 about everything
+// [judge] holds what was written against the promises: I1 to I34 about everything
 // that was ever stored, L1 to L6 about how it ends, and how soon. A [Mutant] is an
 // executor with one of its protections taken out; the promises must catch each.
 //
@@ -35,6 +35,13 @@
 // brakes, takes what the store has lost for told, and demands that verifying misses it (I26).
 // Where another record has the place of a lost one, the chain stops, and a plan has to say so.
 // No executor lists a store, so a list that lacks a record is no case of these worlds.
+//
+// In worlds about releases each target has an ABRelease, whose run may be under way for a while
+// (I31). An executor that takes an intent over has to look again before it writes. In worlds about
+// quarantines the plans write Baselines ([World.addMesh]): a Service has an endpoint of each target
+// and one of a workload that no guard selects, and endpoints become unready. The assessor judges
+// the targets and ends quarantines by the rules of the real one. The judge counts endpoints by
+// itself (I34), and looks at the end for quarantines that should have ended (I33).
 //
 // A rare case is an [Aim]: it changes a scenario, and names what is counted when it is met.
 //

@@ -227,7 +227,7 @@ func (w *World) newProcess(l *schedule.Life, own aheadOf) (*process, error) {
 	config.ContentType = "application/json"
 	keeper.Watch(config)
 	e, err := executor.NewExecutor(config, w.Server.Mapper(), keeper, executor.Setup{
-		Namespace: namespaceOfPlumbline, Clock: own, Log: logr.Discard(), Builder: evidence.Builder{Version: "sim"}, Caps: w.clusterCaps,
+		Namespace: namespaceOfPlumbline, Clock: own, Log: logr.Discard(), Builder: evidence.Builder{Version: "sim"}, Caps: w.clusterCaps, ReleaseWorks: w.releases, Mesh: w.mesh,
 		Evidence: evidence.Writer{
 			Store:  evidence.NewMonitor(w.mutant.bound(&store{w.evidence, w, l}), evidence.ProbeInterval, time.Now), // durations go by the monotonic clock
 			Signer: w.keys.signer, Keys: w.keys.ring,

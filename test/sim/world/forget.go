@@ -56,7 +56,8 @@ func (w *World) forget(name string) {
 // forgot: the executor neither writes the record again nor stops because of it.
 func followsFromForgetting(kind evidence.ProblemKind) bool {
 	switch kind {
-	case evidence.ProblemGap, evidence.ProblemCutOff, evidence.ProblemNotStored, evidence.ProblemOtherHead, evidence.ProblemBrokenLink, evidence.ProblemRepeated, evidence.ProblemNotInStatus:
+	case evidence.ProblemGap, evidence.ProblemCutOff, evidence.ProblemNotStored, evidence.ProblemOtherHead, evidence.ProblemBrokenLink, evidence.ProblemRepeated, evidence.ProblemNotInStatus,
+		evidence.ProblemUnfounded: // the decision that was withdrawn is lost
 		return true
 	default:
 		return false
@@ -117,6 +118,11 @@ func (j *judge) told(records []evidence.Record) []evidence.Record {
 		told = append(told, lost.Record)
 	}
 	return told
+}
+
+// replacesLost says that a record has the place of one that the store forgot.
+func (j *judge) replacesLost(r *evidence.Record) bool {
+	return slices.ContainsFunc(j.w.forgotten, func(lost evidence.Sealed) bool { return lost.Record.Chain.Sequence == r.Chain.Sequence })
 }
 
 // stopped says that a plan cannot go on before a person has looked at its records, and says so:

@@ -5,6 +5,7 @@ package world
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -14,7 +15,7 @@ import (
 
 // Breach is a promise that was broken.
 type Breach struct {
-	// Promise by its name: I1 to I31, L1 to L6.
+	// Promise by its name: I1 to I35, L1 to L6.
 	Promise string
 	// Revision of the write that broke it; zero when it is about the end.
 	Revision int64
@@ -52,6 +53,10 @@ var promises = map[string]string{
 	"I24": "a step begins only over a target that no writers fight over",
 	"I25": "a step begins only while its guard sees no mass drift",
 	"I26": "verifying misses each record that the store forgot",
+	"I31": "no step writes while a run of a release has its target",
+	"I32": "a quarantine is of a step of a plan, and the assessor alone ends it",
+	"I33": "no quarantine stays over an object that is as authorized, gone or another one",
+	"I34": "a quarantine begins only over an object that a mesh serves, and beside another ready endpoint",
 	"I16": "nothing is written outside of the hours of a policy",
 	"L1":  "once nothing disturbs it any more a plan ends, and what it says is so",
 	"L2":  "nothing is left in the open: intents, seals, places in the ledgers",
@@ -60,7 +65,7 @@ var promises = map[string]string{
 	"I27": "a planner makes no plan with a target that another live plan has",
 	"I28": "a policy makes at most twenty plans a minute",
 	"I29": "after a plan without success the next one for its object waits",
-	"I31": "while effects are assessed, no breaker closes without an Effective assessment of its probe",
+	"I35": "while effects are assessed, no breaker closes without an Effective assessment of its probe",
 	"I30": "nothing is planned of which the planner saw that it is accepted or authorized",
 	"L5":  "a brake holds within minutes",
 	"L6":  "once nothing disturbs it any more a drift that may be put back is put back",
@@ -114,7 +119,7 @@ type judge struct {
 func newJudge(w *World, history []apiserver.Commit, ended bool) *judge {
 	j := &judge{
 		w: w, history: history, seen: map[string]int{}, plans: map[string]*v1alpha1.RemediationPlan{},
-		permits: permits{baselines: map[string]*v1alpha1.Baseline{}, granted: map[string]*permit{}},
+		permits: permits{baselines: map[string]*v1alpha1.Baseline{}, granted: map[string]*permit{}, intended: map[string]*permit{}, runs: map[string]bool{}},
 		entries: map[string]taken{}, claims: map[string]claimed{}, finalAt: map[string]int64{}, waitsSince: map[string]time.Time{}, brakedSince: map[string]time.Time{}, judgedWait: map[string]bool{},
 		ledgers: map[string]*v1alpha1.RemediationLedger{}, keptHeads: map[string]bool{}, deleted: map[string]bool{}, erased: map[string]bool{}, asked: map[string]bool{}, phases: map[string]map[string]bool{}, verdicts: map[string]v1alpha1.EffectVerdict{},
 	}
@@ -139,6 +144,9 @@ func (j *judge) commit(c apiserver.Commit) {
 		j.ledger(c)
 	case "effectivenessassessments":
 		j.assessed(c)
+	}
+	if c.Resource.Resource == "baselines" {
+		j.quarantine(c)
 	}
 	j.others(c)
 	j.holder(c)
@@ -179,6 +187,7 @@ func (j *judge) write(c apiserver.Commit) {
 	j.leads(e)
 	j.notEnded(e)
 	j.granted(e)
+	j.beside(e)
 	j.effects = append(j.effects, e)
 }
 
@@ -228,6 +237,7 @@ func sameContent(a, b apiserver.Object) bool {
 func (j *judge) end(ended bool) {
 	j.ends(ended)
 	j.putsBack(ended)
+	j.remains(ended)
 	j.recorded()
 	j.letGo()
 	for _, p := range j.plans {
@@ -237,6 +247,11 @@ func (j *judge) end(ended bool) {
 			j.seen["step "+string(s.State)+" "+string(s.Reason)]++
 			if s.Result != nil {
 				j.seen["result "+string(s.Result.Origin)]++
+			}
+			for _, obstacle := range []string{"NoMesh", "NotServed", "LastReadyEndpoints"} {
+				if strings.Contains(s.Message, obstacle+":") {
+					j.seen["step that ends with the obstacle "+obstacle]++
+				}
 			}
 			if s.Attempts > 0 {
 				j.seen["attempts"]++

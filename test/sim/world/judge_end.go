@@ -142,7 +142,7 @@ func (j *judge) recorded() {
 	}
 	if j.seen["chain that stops until a person has looked"] == 0 {
 		j.stepRecords(steps)
-		j.decisionRecords(records)
+		j.decisionRecords(records, withdrawnBy(told))
 	}
 	for _, f := range j.fences {
 		if !slices.ContainsFunc(fences, f.toldBy) && !j.erased[string(f.plan.UID)] {
@@ -151,13 +151,14 @@ func (j *judge) recorded() {
 	}
 }
 
-// decisionRecords: a record tells of a phase that the plan has had, or is withdrawn.
-func (j *judge) decisionRecords(records []evidence.Record) {
-	withdrawn := withdrawnBy(records)
+// decisionRecords: a record tells of a phase that the plan has had, or is withdrawn. The store may
+// have lost the record that withdraws. A record in the place of a lost one is left alone: no head of
+// it is kept, and no status names it.
+func (j *judge) decisionRecords(records []evidence.Record, withdrawn map[int64]bool) {
 	j.seen["decision that is withdrawn"] += len(withdrawn)
 	for i := range records {
 		r := &records[i]
-		if r.Decides() && !withdrawn[r.Chain.Sequence] && !j.erased[r.Plan.UID] && !j.phases[r.Plan.UID][r.Result.State] {
+		if r.Decides() && !withdrawn[r.Chain.Sequence] && !j.replacesLost(r) && !j.erased[r.Plan.UID] && !j.phases[r.Plan.UID][r.Result.State] {
 			j.breaks("I13", 0, "record %d tells that plan %s was %s, and it never was", r.Chain.Sequence, r.Plan.Name, r.Result.State)
 		}
 	}

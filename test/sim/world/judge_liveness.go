@@ -100,6 +100,8 @@ func (j *judge) othersLeave(b *v1alpha1.Baseline) string {
 		return "nothing is authorized"
 	case b.Status.State == v1alpha1.StateUnknown:
 		return "the body that was authorized is lost"
+	case b.Status.State == v1alpha1.StateRetired:
+		return "that the object is gone is accepted"
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
 )
 
@@ -61,11 +62,22 @@ func (j *judge) healthyLongEnough(c apiserver.Commit, before, next *v1alpha1.Rem
 		if least > 10*time.Second {
 			j.seen["verified after a long stabilization"]++
 		}
+		if j.outlasted(next, i) {
+			continue
+		}
 		since := before.Status.Steps[i].HealthyTime
 		if since == nil || c.At.Before(since.Add(least-tolerance)) {
 			j.breaks("I22", c.Revision, "step %d of %s is verified, and healthy since %v; the policy asks for %s", i, next.Name, since, least)
 		}
 	}
+}
+
+// outlasted says that the step of a quarantine ends because its quarantine has ended before.
+func (j *judge) outlasted(p *v1alpha1.RemediationPlan, step int) bool {
+	t := &p.Spec.Plan.Targets[step]
+	b := j.permits.baselines[t.BaselineName]
+	return t.Action == v1alpha1.ActionQuarantine && b != nil && b.Status.EndedQuarantine != nil &&
+		b.Status.EndedQuarantine.Token == protocol.Token(p, int32(step)) //nolint:gosec // few
 }
 
 // leads: I19. Between the grant of a step and its write the webhook did the same all the time,

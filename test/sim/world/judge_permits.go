@@ -15,7 +15,7 @@ import (
 // granted. The executor reads each of them live between the grant and the intent. So for each
 // there must have been a moment at which it let the step through.
 type permit struct {
-	policy, health, wish, calm, alone bool
+	policy, health, wish, calm, alone, free, served bool
 }
 
 // permits are judged by the states of others at each moment.
@@ -24,8 +24,13 @@ type permits struct {
 	baselines map[string]*v1alpha1.Baseline
 	// guard is nil before it is stored.
 	guard *v1alpha1.ClusterSpecGuard
-	// granted steps that have no intent yet, by their identity.
-	granted map[string]*permit
+	// runs are the targets that a run of a release has.
+	runs map[string]bool
+	// ready are the workloads that have an endpoint, and whether it is ready.
+	ready map[string]bool
+	// granted steps that have no intent yet, and steps with an intent that another executor has
+	// taken over, by their identity.
+	granted, intended map[string]*permit
 	// safety and health are all settings that the policy has had.
 	safety []v1alpha1.RemediationSafety
 	health []time.Duration
@@ -50,6 +55,10 @@ func (j *judge) others(c apiserver.Commit) {
 		if c.After != nil {
 			j.permits.guard = typedOf[v1alpha1.ClusterSpecGuard](j.w, c.After)
 		}
+	case "endpointslices":
+		j.endpoints(c)
+	case "abreleases":
+		j.release(c)
 	case "remediationledgers":
 	default:
 		return
@@ -57,8 +66,11 @@ func (j *judge) others(c apiserver.Commit) {
 	for _, name := range planNames(j.plans) {
 		p := j.plans[name]
 		for i := range p.Status.Steps {
-			if granted := j.permits.granted[stepID(string(p.UID), int32(i))]; granted != nil { //nolint:gosec // few
-				j.permit(granted, p, i)
+			id := stepID(string(p.UID), int32(i)) //nolint:gosec // few
+			for _, granted := range []*permit{j.permits.granted[id], j.permits.intended[id]} {
+				if granted != nil {
+					j.permit(granted, p, i)
+				}
 			}
 		}
 	}
@@ -80,6 +92,8 @@ func (j *judge) permit(granted *permit, p *v1alpha1.RemediationPlan, step int) {
 	granted.health = granted.health || policy != nil && enoughHealthy(policy)
 	granted.wish = granted.wish || j.wished(p, step)
 	granted.calm = granted.calm || !j.frozen(&p.Spec.Plan.Targets[step])
+	granted.served = granted.served || !j.w.quarantines() || j.servable(&p.Spec.Plan.Targets[step])
+	granted.free = granted.free || !j.permits.runs[p.Spec.Plan.Targets[step].Name]
 	granted.alone = granted.alone || !j.contended(&p.Spec.Plan.Targets[step])
 }
 
@@ -137,7 +151,7 @@ func (j *judge) wished(p *v1alpha1.RemediationPlan, step int) bool {
 	return b.Spec.Authorized.Hash == t.RevisionHash
 }
 
-// permitted: I14, I15, I17, I24 and I25, for the steps that a status grants, or gives an intent.
+// permitted: I14, I15, I17, I24, I25, I31 and I34, for the steps that a status grants, or gives an intent.
 func (j *judge) permitted(c apiserver.Commit, before, next *v1alpha1.RemediationPlan) {
 	for i := range next.Status.Steps {
 		was, is := stateOf(before, i), next.Status.Steps[i].State
@@ -163,7 +177,7 @@ func (j *judge) unpermitted(id string) {
 	if granted == nil {
 		return
 	}
-	for what, had := range map[string]bool{"policy": granted.policy, "health": granted.health, "wish": granted.wish, "mass drift": granted.calm, "fight": granted.alone} {
+	for what, had := range map[string]bool{"policy": granted.policy, "health": granted.health, "wish": granted.wish, "mass drift": granted.calm, "fight": granted.alone, "release": granted.free, "mesh": granted.served} {
 		if !had {
 			j.seen["granted step that its "+what+" stopped"]++
 		}
@@ -189,6 +203,10 @@ func (j *judge) hadPermits(c apiserver.Commit, p *v1alpha1.RemediationPlan, step
 		j.breaks("I24", c.Revision, "step %d of %s has an intent, and writers fought over its target since the step was granted", step, p.Name)
 	case !had.calm:
 		j.breaks("I25", c.Revision, "step %d of %s has an intent, and its guard saw a mass drift since the step was granted", step, p.Name)
+	case !had.free:
+		j.breaks("I31", c.Revision, "step %d of %s has an intent, and a run of a release had its target since the step was granted", step, p.Name)
+	case !had.served:
+		j.breaks("I34", c.Revision, "step %d of %s has an intent, and its target had the last ready endpoint, or none, since the step was granted", step, p.Name)
 	case !had.wish:
 		j.breaks("I15", c.Revision, "step %d of %s has an intent, and a person accepted the drift, or another state was authorized, before the step was granted", step, p.Name)
 	}

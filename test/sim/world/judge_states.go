@@ -44,6 +44,7 @@ func (j *judge) plan(c apiserver.Commit) {
 	j.alone(c, next)
 	j.concurrent(c)
 	j.permitted(c, before, next)
+	j.tookOver(before, next)
 	j.inOrder(c, before, next)
 	j.healthyLongEnough(c, before, next)
 	j.yields(c, before, next)

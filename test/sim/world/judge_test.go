@@ -3,6 +3,7 @@
 package world
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ type past struct {
 
 func quiet(c scenario) *past {
 	s := schedule.New(3)
-	c.action, c.deadline, c.kind = v1alpha1.ActionReconcile, 4*time.Hour, &deployments
+	c.action, c.deadline, c.kind = cmp.Or(c.action, v1alpha1.ActionReconcile), 4*time.Hour, &deployments
 	c.still = 25
 	c.limits = v1alpha1.RemediationSafety{
 		MaxConcurrent: 1, MaxPerHour: 5, MaxPerDay: 20, Cooldown: &metav1.Duration{},
@@ -37,6 +38,8 @@ func quiet(c scenario) *past {
 	s.Spawn("deployment-controller", w.controller)
 	if c.planner {
 		s.Spawn("planner", w.planner(c.ahead))
+	}
+	if c.planner || w.quarantines() {
 		s.Spawn("assessor-that-judges", w.assess)
 	}
 	s.Run(5000, w.ended)
@@ -166,7 +169,7 @@ func TestTheJudgeNamesTheBrokenPromise(t *testing.T) {
 		}},
 		"a grant while the breaker is open": {"I8", func(t *testing.T, p *past) { p.breaker(t, v1alpha1.BreakerOpen) }},
 		"a grant beside the probe":          {"I8", func(t *testing.T, p *past) { p.breaker(t, v1alpha1.BreakerHalfOpen) }},
-		"a breaker that closes without a verdict": {"I31", func(_ *testing.T, p *past) {
+		"a breaker that closes without a verdict": {"I35", func(_ *testing.T, p *past) {
 			p.w.verdicts = true
 			long := metav1.NewTime(p.w.epoch.Add(-time.Hour))
 			p.forgeLedger(p.ledgers()[1], func(l *v1alpha1.RemediationLedger) {

@@ -20,7 +20,7 @@ func (j *judge) assessed(c apiserver.Commit) {
 	}
 }
 
-// closes: I31. While effects are assessed, a breaker that is not closed becomes so by an Effective
+// closes: I35. While effects are assessed, a breaker that is not closed becomes so by an Effective
 // assessment of its probe alone.
 func (j *judge) closes(c apiserver.Commit, before, next *v1alpha1.RemediationLedger) {
 	if !j.w.verdicts || c.User != Executor || c.Name != environment {
@@ -42,7 +42,7 @@ func (j *judge) closes(c apiserver.Commit, before, next *v1alpha1.RemediationLed
 			continue
 		}
 		if was.Probe == nil || j.verdicts[fmt.Sprint(was.Probe.PlanUID, "/", was.Probe.Step)] != v1alpha1.VerdictEffective {
-			j.breaks("I31", c.Revision, "the breaker went from %+v to %+v, and no assessment of its probe is Effective", was, is)
+			j.breaks("I35", c.Revision, "the breaker went from %+v to %+v, and no assessment of its probe is Effective", was, is)
 		}
 	}
 }

@@ -94,6 +94,9 @@ func (j *judge) yields(c apiserver.Commit, before, next *v1alpha1.RemediationPla
 	if strings.Contains(next.Status.DeferralReason, "mass drift") {
 		j.seen["plan that waits for the end of a mass drift"]++
 	}
+	if strings.Contains(next.Status.DeferralReason, "RolloutUnderWay") {
+		j.seen["plan that waits for the end of a run"]++
+	}
 	if strings.Contains(next.Status.DeferralReason, "(ledger ") && unbegun(next) > 1 {
 		return // another step of the plan may have that place, and is about to go on with it
 	}

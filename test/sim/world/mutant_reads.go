@@ -23,6 +23,8 @@ func blindMutants() []Mutant {
 		{Name: "Baselines are read once", Breaks: "I15", take: reads(once(frozenBaseline)), in: beside(disturber("acceptor", "alice", (*person).accepts), disturber("authorizer", "assessor", (*person).authorizes))},
 		{Name: "fights are not seen", Breaks: "I24", take: reads(func() func(client.Object) { return peaceful }), in: beside(disturber("fight-observer", "assessor", (*person).seesFight))},
 		{Name: "mass drifts are not seen", Breaks: "I25", take: func(p *process, _ clock.PassiveClock) { p.executor.Guards = thawed{p.executor.Guards} }, in: beside(disturber("drift-observer", "assessor", (*person).seesMassDrift))},
+		{Name: "releases are not seen", Breaks: "I31", take: func(p *process, _ clock.PassiveClock) { p.executor.Rollouts = nil }, in: withReleases},
+		{Name: "the mesh is not asked", Breaks: "I34", take: func(p *process, _ clock.PassiveClock) { p.executor.Mesh = willing{} }, in: withQuarantines},
 		{Name: "no dry run is sent", Breaks: "I19", take: func(p *process, _ clock.PassiveClock) { p.executor.Targets = untried{p.executor.Targets} }, in: withWebhook},
 		{Name: "all batches are one", Breaks: "I18", take: reads(func() func(client.Object) { return oneBatch }), in: func(c *scenario) {
 			c.batches, c.limits.MaxConcurrent, c.second = [][]int32{{0}, {1}}, 2, ""
@@ -46,6 +48,24 @@ func beside(people ...disturbance) func(*scenario) {
 		}
 		c.batches, c.messages = [][]int32{{0}, {1}}, 200
 	}
+}
+
+func withReleases(c *scenario) {
+	beside(disturber("releaser", "alice", (*person).releases))(c)
+	c.kind, c.releases = &deployments, true
+}
+
+func withQuarantines(c *scenario) {
+	beside(disturber("kubelet", "kubelet", (*person).changesEndpoints))(c)
+	c.action, c.kind, c.mesh = v1alpha1.ActionQuarantine, &deployments, true
+}
+
+// willing is a mesh in which nothing stands against a quarantine.
+type willing struct{}
+
+// Obstacle implements exec.Mesh.
+func (willing) Obstacle(context.Context, client.Reader, string, *v1alpha1.PlanTarget) (string, error) {
+	return "", nil
 }
 
 func withWebhook(c *scenario) {

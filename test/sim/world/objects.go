@@ -38,7 +38,7 @@ const (
 
 // kinds are those of the simulated server.
 func kinds() []apiserver.Resource {
-	all := apiserver.Builtin()
+	all := append(apiserver.Builtin(), meshKinds()...)
 	for _, r := range []struct {
 		resource, kind string
 		namespaced     bool
@@ -47,6 +47,7 @@ func kinds() []apiserver.Resource {
 		{"guarddefaults", "GuardDefaults", false}, {"baselines", "Baseline", true}, {"baselinerevisions", "BaselineRevision", true},
 		{"remediationpolicies", "RemediationPolicy", false}, {"remediationplans", "RemediationPlan", true},
 		{"remediationledgers", "RemediationLedger", true}, {"effectivenessassessments", "EffectivenessAssessment", true},
+		{"abreleases", "ABRelease", true},
 	} {
 		all = append(all, apiserver.Custom(group, "v1alpha1", r.resource, r.kind, r.namespaced))
 	}
@@ -255,7 +256,7 @@ func (w *World) addPlan(name string, action v1alpha1.RemediationAction, batches 
 	planned.Trigger, planned.ScheduledTime = begins.trigger, begins.at
 	for _, t := range targets {
 		desired := t.desiredHash
-		if action == v1alpha1.ActionRestart {
+		if action == v1alpha1.ActionRestart || action == v1alpha1.ActionQuarantine {
 			desired = t.driftedHash
 		}
 		planned.Targets = append(planned.Targets, v1alpha1.PlanTarget{

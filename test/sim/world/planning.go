@@ -24,6 +24,9 @@ func plannerAims() []Aim {
 // planFrom has a planner make all plans of a world.
 func (c *scenario) planFrom(rng *rand.Rand) {
 	c.planner, c.manual, c.scheduled = true, false, 0
+	if c.action == v1alpha1.ActionQuarantine {
+		c.action = v1alpha1.ActionReconcile
+	}
 	c.drifted, c.peers = 1+rng.IntN(3), pick(rng, 0, 6, 9)
 	if c.drifted == 3 { // of less, three are a mass drift
 		c.peers = 9

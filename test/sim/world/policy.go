@@ -116,6 +116,9 @@ func (w *World) mends() {
 	}
 }
 
+// noMetrics is why the effect of a plan is not measured.
+const noMetrics = "no world has metrics or alerts"
+
 // fixed are the fields that no person edits in these worlds, and why.
 func fixed() map[string]string {
 	return map[string]string{
@@ -123,6 +126,14 @@ func fixed() map[string]string {
 		"requestedBy":            "a policy of another author ends its plans at once, as a halt does",
 		"notifications.channels": "no world has a receiver",
 		"serviceAccountName":     "the schema has the account come with the creation of a policy",
+
+		"effectiveness.alertCheckDelay":  noMetrics,
+		"effectiveness.alerts.matchers":  noMetrics,
+		"effectiveness.metrics.queries":  noMetrics,
+		"effectiveness.propagationDelay": noMetrics,
+		"effectiveness.stabilization":    noMetrics,
+		"effectiveness.validity":         noMetrics,
+		"standby.podLabels":              "no world has a standby",
 	}
 }
 

@@ -93,10 +93,13 @@ func Run(seed uint64, o Options) *Report {
 	s.Spawn("executor-a", w.executor(c.ahead[0], c.jumps[0]))
 	s.Spawn("executor-b", w.executor(c.ahead[1], c.jumps[1]))
 	s.Spawn("deployment-controller", w.controller)
-	if c.planner {
+	switch {
+	case c.planner:
 		s.Spawn("planner", w.planner(c.ahead))
 		s.Spawn("assessor-that-judges", w.assess)
-	} else {
+	case w.quarantines():
+		s.Spawn("assessor-that-judges", w.assess)
+	default:
 		s.Spawn("observer", w.observer)
 	}
 	if c.verdicts {

@@ -39,6 +39,10 @@ type trials struct {
 	// verdicts says that effects are assessed, and that breakers wait for verdicts.
 	// breaks says that the breaker of the policy is open at first.
 	verdicts, breaks bool
+	// mesh says that proxies serve the targets.
+	mesh bool
+	// releases says that each target has a release, whose runs may be under way.
+	releases bool
 	// manual plans wait for a person, and scheduled ones for a time after the beginning.
 	manual    bool
 	scheduled time.Duration

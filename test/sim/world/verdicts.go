@@ -142,7 +142,7 @@ func (w *World) copied() bool {
 // verdictMutants take every verdict for an Effective one.
 func verdictMutants() []Mutant {
 	return []Mutant{{
-		Name: "every assessment is taken for an effective one", Breaks: "I31", in: func(c *scenario) { withVerdicts(c, nil) },
+		Name: "every assessment is taken for an effective one", Breaks: "I35", in: func(c *scenario) { withVerdicts(c, nil) },
 		take: func(p *process, _ clock.PassiveClock) { p.executor.Assessments = hopeful{p.executor.Assessments} },
 	}}
 }

@@ -97,6 +97,7 @@ func (w *World) relent() {
 		w.heal()
 	}
 	w.thaw()
+	w.completeRuns()
 }
 
 // restart takes back the halts of the ledgers: a policy makes plans while they last, each of

@@ -79,6 +79,8 @@ type World struct {
 	caps, clusterCaps ledger.Caps
 	delay             time.Duration
 	doze              bool
+	// releases says that executors look at releases, and mesh that proxies serve the targets.
+	releases, mesh bool
 	// workers are how many plans an executor carries on at the same time; zero is one.
 	workers int
 	// verdicts says that effects are assessed, and decided has the verdicts by [stepKey].
@@ -157,7 +159,7 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 		evidence: &storetest.Memory{}, keys: signing(), read: map[uintptr]read{}, decodedOnce: map[uintptr]decodedObject{},
 		plansItself: c.planner, authorizedFor: c.authorizedFor,
 		rules:     c.kind.rules(midnight),
-		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, workers: c.workers, verdicts: c.verdicts, counts: map[string]int{},
+		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, workers: c.workers, verdicts: c.verdicts, releases: c.releases, mesh: c.mesh, counts: map[string]int{},
 	}
 	w.Server = apiserver.New(time.Now, w.watchedByWebhook(kinds())...)
 	for _, aim := range c.aims {
@@ -206,6 +208,12 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 		w.addTargets(c)
 	} else {
 		w.addPlans(c)
+	}
+	if w.quarantines() {
+		w.addMesh()
+	}
+	if c.releases {
+		w.addReleases()
 	}
 	return w
 }
@@ -322,7 +330,13 @@ func (w *World) ended() bool {
 			}
 		}
 	}
-	return w.s.Quiet() && w.withdrawn() && (!w.verdicts || w.copied()) && (!w.plansItself || w.rests() && w.assessed.Load())
+	return w.s.Quiet() && w.withdrawn() && (!w.verdicts || w.copied()) && (!w.plansItself || w.rests()) && w.isAssessed()
+}
+
+// isAssessed says that the assessor that judges targets, where there is one, has judged all. In a
+// namespace that is being deleted it can store no revision.
+func (w *World) isAssessed() bool {
+	return !w.plansItself && !w.quarantines() || w.assessed.Load() || w.quarantines() && w.terminating()
 }
 
 func final(plan apiserver.Object) bool {

@@ -15,7 +15,7 @@ import (
 // The ten writes of the protocol, in their order.
 var tenWrites = []string{
 	failpoint.Granted, failpoint.GrantedToo, "claim web", failpoint.Intended, failpoint.Effect,
-	failpoint.Applied, failpoint.Verified, failpoint.SettledToo, failpoint.StepRecord, failpoint.SucceededPlan,
+	failpoint.Applied, failpoint.Verified, failpoint.StepRecord, failpoint.SettledToo, failpoint.SucceededPlan,
 }
 
 // ofTakeovers is the table of the ten writes: who carries on, and what became of Redis.
