@@ -221,7 +221,7 @@ func newSetup(opts *assessor.Options, config *rest.Config, log logr.Logger) (ass
 			Enabled: opts.Effectiveness, MaxConcurrent: opts.MaxConcurrentAssessments,
 			Prometheus: opts.Prometheus.Config, Alertmanager: opts.Alertmanager.Config, Watchdog: opts.Watchdog,
 		},
-		Log:           log, Clock: clock.RealClock{},
+		Log: log, Clock: clock.RealClock{},
 	}
 	if opts.Redis.Address != "" {
 		setup.Records = details.NewReader(details.NewClient(opts.Redis.Details()), opts.Redis.KeyPrefix)

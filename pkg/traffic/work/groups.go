@@ -38,13 +38,10 @@ func givesGroupBack(work *v1alpha1.ReleaseWork, release *v1alpha1.ABRelease) boo
 	if spec.Replicas == nil || in == nil || in.Run == nil || in.Run.Number != spec.Run || in.Run.Division == nil || rollout.RunState(in.Run.State) != rollout.RolledBack {
 		return false
 	}
-	switch spec.Variation {
-	case in.Run.From.Variation:
+	if spec.Variation == in.Run.From.Variation {
 		return *spec.Replicas == *in.Run.Division.Replicas
-	case in.Run.To.Variation:
-		return *spec.Replicas == 0
 	}
-	return false
+	return spec.Variation == in.Run.To.Variation && *spec.Replicas == 0
 }
 
 // GroupReplicasOf returns what the earlier works of the same run have stored as the replicas of both groups; nil

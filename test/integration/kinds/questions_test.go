@@ -14,7 +14,7 @@ func questionCases(at string, block func(fields string) string) map[string]specC
 		return block("metrics: {queries: [{name: errors, objective: LowerIsBetter, " + fields + "}]}")
 	}
 	nine := ""
-	for _, name := range strings.Split("abcdefghi", "") {
+	for name := range strings.SplitSeq("abcdefghi", "") {
 		nine += "{name: " + name + ", query: up, floor: '1', objective: LowerIsBetter}, "
 	}
 	const inMatcher, inQuery = ".alerts.matchers[0]", ".metrics.queries[0]"

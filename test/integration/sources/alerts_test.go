@@ -5,6 +5,7 @@
 package sources
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -28,17 +29,13 @@ inhibit_rules:
 // alert is one about a workload, which its sender has just sent.
 func alert(name, deployment string, starts time.Time, more map[string]string) monitoring.Alert {
 	labels := map[string]string{"alertname": name, "namespace": "shop", "deployment": deployment}
-	for k, v := range more {
-		labels[k] = v
-	}
+	maps.Copy(labels, more)
 	return monitoring.Alert{Labels: labels, Starts: starts, Ends: time.Now().Add(4 * time.Minute)}
 }
 
 func watchdog() monitoring.Alert {
 	return monitoring.Alert{Labels: map[string]string{"alertname": "Watchdog"}, Starts: time.Now().Add(-time.Hour), Ends: time.Now().Add(4 * time.Minute)}
 }
-
-func score(n int32) *int32 { return &n }
 
 // Defect 8: an alert that is silenced or inhibited still fires, and each alert counts.
 func TestARealAlertmanagerTellsWhichAlertsFire(t *testing.T) {
@@ -57,31 +54,31 @@ func TestARealAlertmanagerTellsWhichAlertsFire(t *testing.T) {
 	}{
 		"an alert that fires decays": {
 			first: []monitoring.Alert{watchdog(), alert("HighErrorRate", "web", early, nil)},
-			want:  effect.Component{State: effect.Assessed, Score: score(0), Bad: true, Why: "1 alert fires"}, outcome: effect.AlertOutcome{Before: 1, Firing: 1, Decaying: true},
+			want:  effect.Component{State: effect.Assessed, Score: new(int32(0)), Bad: true, Why: "1 alert fires"}, outcome: effect.AlertOutcome{Before: 1, Firing: 1, Decaying: true},
 		},
 		"an alert that is resolved": {
 			first: []monitoring.Alert{watchdog(), alert("HighErrorRate", "web", early, nil)}, then: []monitoring.Alert{ended},
-			want: effect.Component{State: effect.Assessed, Score: score(10_000), Why: "1 alert resolved"}, outcome: effect.AlertOutcome{Before: 1, Resolved: 1},
+			want: effect.Component{State: effect.Assessed, Score: new(int32(10_000)), Why: "1 alert resolved"}, outcome: effect.AlertOutcome{Before: 1, Resolved: 1},
 		},
 		"defect 8: an alert that is silenced fires": {
 			first: []monitoring.Alert{watchdog(), alert("HighErrorRate", "web", early, nil)}, silenced: "web",
-			want: effect.Component{State: effect.Assessed, Score: score(0), Bad: true, Why: "1 alert fires"}, outcome: effect.AlertOutcome{Before: 1, Firing: 1, Decaying: true},
+			want: effect.Component{State: effect.Assessed, Score: new(int32(0)), Bad: true, Why: "1 alert fires"}, outcome: effect.AlertOutcome{Before: 1, Firing: 1, Decaying: true},
 		},
 		"defect 8: an alert that is inhibited fires, beside another one": {
 			first: []monitoring.Alert{alert("HighErrorRate", "web", early, page), alert("Slow", "web", early, nil)}, then: []monitoring.Alert{alert("NodeDown", "", early, map[string]string{"node": "n1"})},
-			want: effect.Component{State: effect.Assessed, Score: score(0), Bad: true, Why: "2 alerts fire"}, outcome: effect.AlertOutcome{Before: 2, Firing: 2, Decaying: true},
+			want: effect.Component{State: effect.Assessed, Score: new(int32(0)), Bad: true, Why: "2 alerts fire"}, outcome: effect.AlertOutcome{Before: 2, Firing: 2, Decaying: true},
 		},
 		"an alert that resolved and fires again": {
 			first: []monitoring.Alert{alert("HighErrorRate", "web", early, nil)}, then: []monitoring.Alert{ended, alert("HighErrorRate", "web", late, nil)},
-			want: effect.Component{State: effect.Assessed, Score: score(0), Bad: true, Why: "1 alert fires, 1 of them since the write"}, outcome: effect.AlertOutcome{Before: 1, Firing: 1, New: 1},
+			want: effect.Component{State: effect.Assessed, Score: new(int32(0)), Bad: true, Why: "1 alert fires, 1 of them since the write"}, outcome: effect.AlertOutcome{Before: 1, Firing: 1, New: 1},
 		},
 		"an alert about another workload is beside": {
 			first: []monitoring.Alert{watchdog()}, then: []monitoring.Alert{alert("HighErrorRate", "webshop", late, nil), alert("Old", "cart", early, nil)},
-			want: effect.Component{State: effect.Assessed, Score: score(10_000), Why: "no alert fired, and none fires"}, beside: 1,
+			want: effect.Component{State: effect.Assessed, Score: new(int32(10_000)), Why: "no alert fired, and none fires"}, beside: 1,
 		},
 		"an alert about a pod of the workload": {
 			first: []monitoring.Alert{{Labels: map[string]string{"alertname": "Crash", "namespace": "shop", "pod": "web-5d4f-abcde"}, Starts: early, Ends: time.Now().Add(time.Minute)}},
-			want:  effect.Component{State: effect.Assessed, Score: score(0), Bad: true, Why: "1 alert fires"}, outcome: effect.AlertOutcome{Before: 1, Firing: 1, Decaying: true},
+			want:  effect.Component{State: effect.Assessed, Score: new(int32(0)), Bad: true, Why: "1 alert fires"}, outcome: effect.AlertOutcome{Before: 1, Firing: 1, Decaying: true},
 		},
 		"no watchdog proves that alerts arrive": {
 			first: []monitoring.Alert{alert("HighErrorRate", "web", early, nil)}, then: []monitoring.Alert{ended},
