@@ -157,7 +157,7 @@ func happened(t *testing.T, seeds uint64, seen map[string]int) {
 			"step Skipped AlreadyDesired", "step Skipped Terminating", "step Skipped DeadlineExceeded", "breaker that opens", "plan that waits for long", "decision that is withdrawn",
 		},
 		1000:  {"probe", "step Fenced Stopped", "step Skipped Claimed", "step Skipped RevisionDamaged", "doze before a creation"},
-		20000: {"claim that an executor left when it died"},
+		20000: {"claim that an executor left"},
 	}
 	for enough, all := range want {
 		for _, what := range all {

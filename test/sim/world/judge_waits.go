@@ -48,7 +48,11 @@ func (j *judge) holder(c apiserver.Commit) {
 		}
 	case "baselines":
 		if b := j.permits.baselines[c.Name]; b != nil && b.Status.PlanName != j.claims[c.Name].plan {
-			j.claims[c.Name] = claimed{b.Status.PlanName, c.Client, c.Revision}
+			claim := claimed{plan: b.Status.PlanName, client: c.Client, revision: c.Revision}
+			if p := j.plans[claim.plan]; p != nil {
+				claim.epoch = p.Status.Epoch
+			}
+			j.claims[c.Name] = claim
 		}
 	}
 }
@@ -60,10 +64,10 @@ type taken struct {
 	open   bool
 }
 
-// claimed says which plan has a target, and which process took it.
+// claimed says which plan has a target, which process took it, and in which epoch of the plan.
 type claimed struct {
-	plan, client string
-	revision     int64
+	plan, client    string
+	revision, epoch int64
 }
 
 // letGo: I21 for plans that have ended. A claim that was stored later is one that the network
@@ -82,7 +86,8 @@ func (j *judge) letGo() {
 }
 
 // yields: I21 at the moment at which an executor says that a plan waits: of the steps that have
-// not begun, that executor has given back all that it took.
+// not begun, that executor has given back all that it took. A process that loses a plan and takes it
+// over again knows no more of the epoch before than another process.
 func (j *judge) yields(c apiserver.Commit, before, next *v1alpha1.RemediationPlan) {
 	if !waiting(next) || next.Status.Phase == v1alpha1.PlanPaused || waiting(before) {
 		return
@@ -100,7 +105,9 @@ func (j *judge) yields(c apiserver.Commit, before, next *v1alpha1.RemediationPla
 	if strings.Contains(next.Status.DeferralReason, "(ledger ") && unbegun(next) > 1 {
 		return // another step of the plan may have that place, and is about to go on with it
 	}
-	j.holdsNothing(c, next, func(step *v1alpha1.PlanStep, client string) bool { return step.StartTime == nil && client == c.Client })
+	j.holdsNothing(c, next, func(step *v1alpha1.PlanStep, client string, epoch int64) bool {
+		return step.StartTime == nil && client == c.Client && epoch == next.Status.Epoch
+	})
 }
 
 // unbegun counts the steps that have not begun.
@@ -130,7 +137,7 @@ func (j *judge) yielded(c apiserver.Commit) {
 			j.judgedWait[name+since.String()] = true
 			j.seen["plan that waits for long"]++
 			j.intendsNothing(c, p)
-			j.holdsNothing(c, p, func(*v1alpha1.PlanStep, string) bool { return true })
+			j.holdsNothing(c, p, func(*v1alpha1.PlanStep, string, int64) bool { return true })
 		}
 	}
 }
@@ -145,8 +152,8 @@ func (j *judge) intendsNothing(c apiserver.Commit, p *v1alpha1.RemediationPlan) 
 	}
 }
 
-// judgedHold says whether a step may hold nothing that a process took.
-type judgedHold func(step *v1alpha1.PlanStep, client string) bool
+// judgedHold says whether a step may hold nothing that a process took in an epoch of the plan.
+type judgedHold func(step *v1alpha1.PlanStep, client string, epoch int64) bool
 
 // holdsNothing: the steps of a plan that have not begun hold no place and no target that one of
 // some processes took. What a process took that died before it said so, goes with the sweep of
@@ -166,7 +173,7 @@ func (j *judge) holdsNothing(c apiserver.Commit, p *v1alpha1.RemediationPlan, ju
 			if e == nil || e.CompletionTime != nil {
 				continue
 			}
-			if by := j.entries[name+" "+stepID(e.PlanUID, e.Step)].client; judged(step, by) {
+			if by := j.entries[name+" "+stepID(e.PlanUID, e.Step)].client; judged(step, by, e.Epoch) {
 				j.breaks("I21", c.Revision, "%s is %s, waits for %q, and its step %d holds a place of ledger %s, which %s took in epoch %d of %d", p.Name, p.Status.Phase, p.Status.DeferralReason, i, name, by, e.Epoch, p.Status.Epoch)
 			}
 		}
@@ -178,9 +185,9 @@ func (j *judge) hasNoClaim(c apiserver.Commit, p *v1alpha1.RemediationPlan, step
 	claim := j.claims[p.Spec.Plan.Targets[step].BaselineName]
 	switch {
 	case claim.plan != p.Name:
-	case !judged(&p.Status.Steps[step], claim.client):
-	case claim.client != p.Status.Holder:
-		j.seen["claim that an executor left when it died"]++
+	case !judged(&p.Status.Steps[step], claim.client, claim.epoch):
+	case claim.client != p.Status.Holder, claim.epoch != p.Status.Epoch:
+		j.seen["claim that an executor left"]++
 	default:
 		j.breaks("I21", c.Revision, "%s is %s, waits for %q, and its step %d holds its target", p.Name, p.Status.Phase, p.Status.DeferralReason, step)
 	}

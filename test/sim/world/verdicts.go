@@ -92,7 +92,7 @@ func (p *person) judgesStep(plan *v1alpha1.RemediationPlan, step int32) bool {
 		stored = p.w.Server.Look(group, "effectivenessassessments", namespace, name)
 	}
 	if stored == nil {
-		return false
+		return p.w.cannotAssess(name)
 	}
 	a := typedOf[v1alpha1.EffectivenessAssessment](p.w, stored).DeepCopy()
 	if a.Spec.Subject.Plan.UID != string(plan.UID) { // the plan before had the name
@@ -119,6 +119,11 @@ func (w *World) verdictOn(plan *v1alpha1.RemediationPlan, step int32) (verdict v
 	return verdict, known
 }
 
+// cannotAssess says that the API server takes no assessment of a name: the namespace is being deleted.
+func (w *World) cannotAssess(name string) bool {
+	return w.terminating() && w.Server.Look(group, "effectivenessassessments", namespace, name) == nil
+}
+
 // copied says that each plan has the verdicts on its steps.
 func (w *World) copied() bool {
 	for _, name := range w.plans.names() {
@@ -131,7 +136,10 @@ func (w *World) copied() bool {
 			return false
 		}
 		for i := range plan.Status.Steps {
-			if verdict, known := w.verdictOn(plan, int32(i)); !known || verdict != "" && plan.Status.Steps[i].Effect == nil { //nolint:gosec // few
+			step := int32(i) //nolint:gosec // few
+			verdict, known := w.verdictOn(plan, step)
+			isCopied := known && (verdict == "" || plan.Status.Steps[i].Effect != nil)
+			if !isCopied && !w.cannotAssess(rules.NameOf(plan.Name, step)) {
 				return false
 			}
 		}
