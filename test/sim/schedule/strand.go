@@ -60,6 +60,12 @@ func (s *Strand) Await(told <-chan struct{}, atMost time.Duration) bool {
 	return was
 }
 
+// Turn waits for the turn of the worker. A deadline of the product may have woken it beside another one.
+func (s *Strand) Turn() { s.turn() }
+
+// Turn does not wait: a life without workers has all turns.
+func (*Life) Turn() {}
+
 // Alone marks what a worker asks while it has a lock that others of its process wait for without
 // an end: no other worker goes on until this one asks something else. A bubble cannot wait for
 // such a lock.

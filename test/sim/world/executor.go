@@ -49,6 +49,7 @@ type process struct {
 type worker interface {
 	Context() context.Context
 	Await(told <-chan struct{}, atMost time.Duration) bool
+	Turn()
 }
 
 // sweepEvery is how often the assessor has the ledgers looked through.
@@ -106,6 +107,7 @@ func (p *process) carry(by worker, key types.NamespacedName) {
 		p.informers.tell() // the other one may have something to do
 	}
 	result, err := p.reconciler.Reconcile(by.Context(), reconcile.Request{NamespacedName: key})
+	by.Turn()
 	delete(p.busy, key)
 	switch {
 	case err != nil:
