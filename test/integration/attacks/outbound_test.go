@@ -53,9 +53,12 @@ func TestNothingThatATenantWritesLeadsToACall(t *testing.T) {
 	}
 }
 
-// placeless have such a name and name no place: numbers, and webhooks whose address is in a Secret of
-// Plumbline's own namespace that the installation lists (delivery.gateSecrets).
-var placeless = map[string]bool{".status.observed[].readyEndpoints": true, ".spec.rollout.gates.webhooks": true}
+// placeless have such a name and name no place: numbers, one of which is the median of a metric during
+// the drift, and webhooks whose address is in a Secret of Plumbline's own namespace that the
+// installation lists (delivery.gateSecrets).
+var placeless = map[string]bool{
+	".status.observed[].readyEndpoints": true, ".status.components[].metrics[].during": true, ".spec.rollout.gates.webhooks": true,
+}
 
 func leading(at string, schema *apiextensionsv1.JSONSchemaProps) []string {
 	var found []string
@@ -100,7 +103,8 @@ func TestTheValuesThatNameAPlaceAreKnown(t *testing.T) {
 		"image.registry",            // where the kubelet pulls from
 		"mesh.inject.redirectImage", // images of sidecars
 		"mesh.proxy",
-		"metrics.prometheus.url", // what answers the queries of rollouts
+		"metrics.alertmanager.url", // what tells assessments which alerts fire
+		"metrics.prometheus.url",   // what answers the queries of rollouts and assessments
 		"monitoring.apiServerMetrics",
 		"networkPolicy.apiServerPorts", // what our own processes are let out to
 		"redis.external.address",
