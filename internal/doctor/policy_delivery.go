@@ -14,23 +14,13 @@ const (
 )
 
 func expectReleaseWriters() expected {
-	return expected{
-		kind: validatingPolicy, name: releaseWritersPolicy, unconditional: true,
-		requests: append(
-			requestsOn([]target{ownKind("abreleases")}, admissionv1.Create, admissionv1.Update),
-			ownKind("abreleases/status").request(admissionv1.Update)),
-		harm: "a user who may write releases can promote or approve a run in the name of another user",
-	}
+	return expectWriters(releaseWritersPolicy, writesOf("abreleases", createAndUpdate...),
+		"a user who may write releases can promote or approve a run in the name of another user")
 }
 
 func expectReleaseWorkWriters() expected {
-	return expected{
-		kind: validatingPolicy, name: releaseWorkWritersPolicy, unconditional: true,
-		requests: append(
-			requestsOn([]target{ownKind("releaseworks")}, admissionv1.Create, admissionv1.Update),
-			ownKind("releaseworks/status").request(admissionv1.Update)),
-		harm: "a user who may write ReleaseWorks can have the executor scale and write workloads",
-	}
+	return expectWriters(releaseWorkWritersPolicy, writesOf("releaseworks", createAndUpdate...),
+		"a user who may write ReleaseWorks can have the executor scale and write workloads")
 }
 
 // expectReleaseSupersede has no unconditional: the matchConditions of the chart let writes pass

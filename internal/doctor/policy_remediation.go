@@ -31,64 +31,51 @@ func clusterWide(requests []request) []request {
 	return requests
 }
 
+// createAndUpdate are the writes of a kind that no policy has to protect from deletion.
+var createAndUpdate = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
+
+// writesOf are writes of a kind of Plumbline, and the updates of its status.
+func writesOf(resource string, operations ...admissionv1.OperationType) []request {
+	return append(
+		requestsOn([]target{ownKind(resource)}, operations...),
+		ownKind(resource+"/status").request(admissionv1.Update))
+}
+
+// expectWriters is a policy that sees each of some writes, whoever is the writer.
+func expectWriters(name string, requests []request, harm string) expected {
+	return expected{kind: validatingPolicy, name: name, unconditional: true, requests: requests, harm: harm}
+}
+
 func expectPolicyWriters() expected {
-	return expected{
-		kind: validatingPolicy, name: policyWritersPolicy, unconditional: true,
-		requests: clusterWide(append(
-			requestsOn([]target{ownKind("remediationpolicies")}, admissionv1.Create, admissionv1.Update),
-			ownKind("remediationpolicies/status").request(admissionv1.Update))),
-		harm: "whoever may write policies can have the executor act with the right of somebody else",
-	}
+	return expectWriters(policyWritersPolicy, clusterWide(writesOf("remediationpolicies", createAndUpdate...)),
+		"a user who may write policies can have the executor act with the right of another user")
 }
 
 func expectPlanWriters() expected {
-	return expected{
-		kind: validatingPolicy, name: planWritersPolicy, unconditional: true,
-		requests: append(
-			requestsOn([]target{ownKind("remediationplans")}, admissionv1.Create, admissionv1.Update, admissionv1.Delete),
-			ownKind("remediationplans/status").request(admissionv1.Update)),
-		harm: "whoever may write plans can have the executor act with the right of somebody else",
-	}
+	return expectWriters(planWritersPolicy, writesOf("remediationplans", append(createAndUpdate, admissionv1.Delete)...),
+		"a user who may write plans can have the executor act with the right of another user")
 }
 
 func expectRequestWriters() expected {
-	return expected{
-		kind: validatingPolicy, name: requestWritersPolicy, unconditional: true,
-		requests: append(
-			requestsOn([]target{ownKind("remediationrequests")}, admissionv1.Create, admissionv1.Update),
-			ownKind("remediationrequests/status").request(admissionv1.Update)),
-		harm: "a user who may ask for a remediation can ask with the right of another user",
-	}
+	return expectWriters(requestWritersPolicy, writesOf("remediationrequests", createAndUpdate...),
+		"a user who may ask for a remediation can ask with the right of another user")
 }
 
 func expectAssessmentWriters() expected {
-	return expected{
-		kind: validatingPolicy, name: assessmentWritersPolicy, unconditional: true,
-		requests: append(
-			requestsOn([]target{ownKind("effectivenessassessments")}, admissionv1.Create, admissionv1.Update, admissionv1.Delete),
-			ownKind("effectivenessassessments/status").request(admissionv1.Update)),
-		harm: "a user who may write assessments can close breakers and hold plans back",
-	}
+	return expectWriters(assessmentWritersPolicy, writesOf("effectivenessassessments", append(createAndUpdate, admissionv1.Delete)...),
+		"a user who may write assessments can close breakers and hold plans back")
 }
 
 func expectLedgerWriters() expected {
-	return expected{
-		kind: validatingPolicy, name: ledgerWritersPolicy, unconditional: true,
-		requests: append(
-			requestsOn([]target{ownKind("remediationledgers")}, admissionv1.Create, admissionv1.Update),
-			ownKind("remediationledgers/status").request(admissionv1.Update)),
-		harm: "whoever may write ledgers can lift all limits of remediation",
-	}
+	return expectWriters(ledgerWritersPolicy, writesOf("remediationledgers", createAndUpdate...),
+		"a user who may write ledgers can lift all limits of remediation")
 }
 
 func expectExecutorMarks() expected {
-	return expected{
-		kind: validatingPolicy, name: executorMarksPolicy, unconditional: true,
-		requests: append(
-			clusterWide([]request{ownKind("environments/status").request(admissionv1.Update)}),
-			ownKind("baselines/status").request(admissionv1.Update)),
-		harm: "others move the executor's marks, and the executor writes more than its own",
-	}
+	return expectWriters(executorMarksPolicy, append(
+		clusterWide([]request{ownKind("environments/status").request(admissionv1.Update)}),
+		ownKind("baselines/status").request(admissionv1.Update)),
+		"others move the executor's marks, and the executor writes more than its own")
 }
 
 // checkExecutorCreations compares the policy on objects that the executor makes again. Its
