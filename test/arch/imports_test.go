@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/test/harness/child"
@@ -194,20 +193,26 @@ func layerOf(importPath string) int {
 	return slices.Index(layers, head)
 }
 
+// listed is kept for all tests of this package, which run one after another.
+var listed []listedPackage
+
 func listPackages(t *testing.T) []listedPackage {
 	t.Helper()
-	packages, err := list()
-	if err != nil {
+	if listed != nil {
+		return listed
+	}
+	var err error
+	if listed, err = list(); err != nil {
 		t.Fatal(err)
 	}
-	if len(packages) == 0 {
+	if len(listed) == 0 {
 		t.Fatal("go list found no package")
 	}
-	return packages
+	return listed
 }
 
-// list asks the go command once for all tests: an answer takes seconds.
-var list = sync.OnceValues(func() (packages []listedPackage, err error) {
+// list asks the go command, whose answer takes seconds.
+func list() (packages []listedPackage, err error) {
 	cmd := child.Bind(exec.CommandContext(context.Background(), "go", "list", "-deps=false", "-json=ImportPath,Imports,Deps", module+"/..."))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -224,4 +229,4 @@ var list = sync.OnceValues(func() (packages []listedPackage, err error) {
 		}
 		packages = append(packages, p)
 	}
-})
+}
