@@ -61,9 +61,11 @@ demo: preflight ## Bring up a cluster, install Plumbline, and show what it catch
 
 .PHONY: test
 test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, integration, chart, alerts, e2e, a slice of the long tests.
-# End-to-end tests mostly wait, and unit tests mostly compute. Integration tests do both, and
-# run by themselves: beside end-to-end tests, waits of both took three times as long.
-	@hack/stages.sh 'verify,test-unit,test-floods|components,e2e|~lint,chart,alerts,test-slice' test-integration
+# End-to-end tests mostly wait, and unit tests and linters mostly compute, so these yield the
+# processors. Integration tests do both, and run by themselves: beside end-to-end tests, waits
+# of both took three times as long. On a new machine, the end-to-end tests wait for the
+# programs that they need, and for no others.
+	@hack/stages.sh '~verify,test-unit|components-pods,e2e,test-floods|~lint,chart,alerts,components,test-slice' test-integration
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
 ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long mesh-chaos e2e-mesh-long delivery-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh bench-delivery
@@ -100,7 +102,8 @@ SELDOM := upgrade peers prometheus
 INPROCESS = execute assess $(filter-out execute assess $(SEPARATE:/...=) $(FLOODS) $(SELDOM),$(notdir $(patsubst %/,%,$(wildcard test/integration/*/))))
 integration = $(addprefix ./test/integration/,$(1))
 # Not set at once: the tool builds what it names.
-INTEGRATION = KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" ENVOY_OLDEST="$$($(CLUSTER_TOOL) which envoy-oldest)" PROMETHEUS="$$($(CLUSTER_TOOL) which prometheus)" ALERTMANAGER="$$($(CLUSTER_TOOL) which alertmanager)"
+SERVERS = KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)"
+INTEGRATION = $(SERVERS) ENVOY="$$($(CLUSTER_TOOL) which envoy)" ENVOY_OLDEST="$$($(CLUSTER_TOOL) which envoy-oldest)" PROMETHEUS="$$($(CLUSTER_TOOL) which prometheus)" ALERTMANAGER="$$($(CLUSTER_TOOL) which alertmanager)"
 TEST_INTEGRATION = go test -vet=off -count=1 -tags integration -timeout 40m
 
 .PHONY: test-integration
@@ -125,12 +128,12 @@ integration-separate: $(CLUSTER_TOOL) ## Those that run the product as processes
 	$(INTEGRATION) $(TEST_INTEGRATION) -p 2 $(GO_TEST_FLAGS) $(call integration,$(SEPARATE))
 
 .PHONY: test-floods
-test-floods: components bin/testreport ## Floods of requests on a real kube-apiserver.
+test-floods: components-pods bin/testreport ## Floods of requests on a real kube-apiserver.
 	@$(call record_waits,floods); $(REPORTED) floods | $(REPORT) floods $(AGAIN) floods
 
 .PHONY: floods
 floods: $(CLUSTER_TOOL) ## test-floods without its report.
-	$(INTEGRATION) $(TEST_INTEGRATION) -p 1 $(GO_TEST_FLAGS) $(call integration,$(FLOODS))
+	$(SERVERS) $(TEST_INTEGRATION) -p 1 $(GO_TEST_FLAGS) $(call integration,$(FLOODS))
 
 .PHONY: integration-long
 integration-long: ## Integration tests and floods with the tests that share rotations, each of them (25 minutes).
@@ -139,6 +142,10 @@ integration-long: ## Integration tests and floods with the tests that share rota
 .PHONY: components
 components: $(CLUSTER_TOOL) ## The programs of a cluster, compiled where the cache lacks them.
 	@$(CLUSTER_TOOL) build
+
+.PHONY: components-pods
+components-pods: $(CLUSTER_TOOL) ## Those of them that a cluster with pods needs.
+	@$(CLUSTER_TOOL) build --only pods
 
 .PHONY: test-slice
 test-slice: ## A tenth of the long tests, which PLUMBLINE_ROTATION chooses (3 minutes).

@@ -56,12 +56,13 @@ const (
 	SetHelm         Set = "helm"
 	SetEnvoy        Set = "envoy"
 	SetMetrics      Set = "metrics"
+	SetPods         Set = "pods"           // what end-to-end tests need
 	SetOldest       Set = KubernetesOldest // takes minutes to compile, and one long test runs it
 	SetAll          Set = "all"            // all that "cluster which" knows, but for SetOldest
 )
 
 // Sets lists every set, in the order in which help shows them.
-func Sets() []Set { return []Set{SetControlPlane, SetHelm, SetEnvoy, SetMetrics, SetOldest, SetAll} }
+func Sets() []Set { return []Set{SetControlPlane, SetHelm, SetEnvoy, SetMetrics, SetPods, SetOldest, SetAll} }
 
 // Of returns the components of the set, or an error that names the sets there are.
 func Of(set Set) ([]Component, error) {
@@ -74,6 +75,8 @@ func Of(set Set) ([]Component, error) {
 		return Pick(Envoy, EnvoyOldest), nil
 	case SetMetrics:
 		return Pick(Prometheus, Alertmanager), nil
+	case SetPods:
+		return append(Node(), Pick(Helm, Envoy)...), nil
 	case SetOldest:
 		return Pick(KubernetesOldest), nil
 	case SetAll:

@@ -209,6 +209,7 @@ func TestSets(t *testing.T) {
 		"helm is one component":              {SetHelm, []string{Helm}},
 		"envoy is that of two versions":      {SetEnvoy, []string{Envoy, EnvoyOldest}},
 		"what alerts and metrics come from":  {SetMetrics, []string{Prometheus, Alertmanager}},
+		"a cluster with pods needs a node":   {SetPods, []string{Kubernetes, Containerd, CoreDNS, CNI, Pause, Helm, Envoy}},
 		"the oldest API server is by itself": {SetOldest, []string{KubernetesOldest}},
 		"all is all else":                    {SetAll, []string{Kubernetes, Containerd, CoreDNS, CNI, Pause, Helm, Prometheus, Alertmanager, Envoy, EnvoyOldest}},
 	}
