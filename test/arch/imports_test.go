@@ -193,22 +193,22 @@ func layerOf(importPath string) int {
 	return slices.Index(layers, head)
 }
 
-// listed is kept for all tests of this package, which run one after another.
-var listed []listedPackage
+// known is kept for all tests of this package, which run one after another.
+var known []listedPackage
 
 func listPackages(t *testing.T) []listedPackage {
 	t.Helper()
-	if listed != nil {
-		return listed
+	if known != nil {
+		return known
 	}
 	var err error
-	if listed, err = list(); err != nil {
+	if known, err = list(); err != nil {
 		t.Fatal(err)
 	}
-	if len(listed) == 0 {
+	if len(known) == 0 {
 		t.Fatal("go list found no package")
 	}
-	return listed
+	return known
 }
 
 // list asks the go command, whose answer takes seconds.

@@ -62,7 +62,9 @@ const (
 )
 
 // Sets lists every set, in the order in which help shows them.
-func Sets() []Set { return []Set{SetControlPlane, SetHelm, SetEnvoy, SetMetrics, SetPods, SetOldest, SetAll} }
+func Sets() []Set {
+	return []Set{SetControlPlane, SetHelm, SetEnvoy, SetMetrics, SetPods, SetOldest, SetAll}
+}
 
 // Of returns the components of the set, or an error that names the sets there are.
 func Of(set Set) ([]Component, error) {
