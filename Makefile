@@ -66,7 +66,7 @@ test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, inte
 	@hack/stages.sh 'verify,test-unit,test-floods|components,e2e|~lint,chart,alerts,test-slice' test-integration
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long mesh-chaos e2e-mesh-long delivery-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh bench-delivery bench-effectiveness
+ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long mesh-chaos e2e-mesh-long delivery-long effectiveness-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh bench-delivery bench-effectiveness
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -254,6 +254,10 @@ e2e-mesh-long: $(CLUSTER_TOOL) ## Splits on real pods: ten rounds of steps, kill
 delivery-long: $(CLUSTER_TOOL) binaries ## Rollouts on real pods, each story, under 210 orders a second, and the gates' client with a real Prometheus (25 minutes).
 	$(INTEGRATION) $(TEST_INTEGRATION) -v $(GO_TEST_FLAGS) $(call integration,prometheus)
 	PLUMBLINE_LONG=1 E2E_NAME=delivery go test -count=1 -tags e2e -timeout 60m -v -run 'TestOnRealPods/rollouts' $(GO_TEST_FLAGS) ./test/e2e/...
+
+.PHONY: effectiveness-long
+effectiveness-long: $(CLUSTER_TOOL) binaries ## Repairs on real pods and what became of them, beside a real Prometheus and a real Alertmanager (25 minutes).
+	PLUMBLINE_EFFECTS=long E2E_NAME=effects go test -count=1 -tags e2e -timeout 50m -v -run 'TestEffectsOnRealPods' $(GO_TEST_FLAGS) ./test/e2e/...
 
 .PHONY: e2e-cluster
 e2e-cluster: ## The clusters themselves: life, repair, end.
