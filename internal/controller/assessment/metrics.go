@@ -64,7 +64,25 @@ func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics,
 			return nil, fmt.Errorf("registering the metrics of assessments: %w", err)
 		}
 	}
+	for _, reason := range reasons {
+		for _, verdict := range verdicts {
+			m.ended.WithLabelValues(labelsOf(reason, verdict)...) // the first end is an increase
+		}
+	}
 	return m, nil
+}
+
+// reasons and verdicts are all that an assessment can end with.
+var (
+	reasons = []v1alpha1.AssessmentReason{
+		v1alpha1.AssessedFull, v1alpha1.AssessedPartial, v1alpha1.AssessedExpired, v1alpha1.AssessedNoExecution,
+		v1alpha1.AssessedMetricsTimedOut, v1alpha1.AssessedSpecDrift, v1alpha1.AssessedAlertDecayTimeout,
+	}
+	verdicts = []v1alpha1.EffectVerdict{v1alpha1.VerdictEffective, v1alpha1.VerdictIneffective, v1alpha1.VerdictInconclusive, v1alpha1.VerdictInvalidated}
+)
+
+func labelsOf(reason v1alpha1.AssessmentReason, verdict v1alpha1.EffectVerdict) []string {
+	return []string{telemetry.SpellWord(string(reason)), telemetry.SpellWord(string(verdict))}
 }
 
 func (m *Metrics) count() float64 {
@@ -106,7 +124,7 @@ func (m *Metrics) forget(key types.NamespacedName) {
 func (m *Metrics) end(s *subject) {
 	m.forget(types.NamespacedName{Namespace: s.next.Namespace, Name: s.next.Name})
 	status := &s.next.Status
-	m.ended.WithLabelValues(telemetry.SpellWord(string(status.Reason)), telemetry.SpellWord(string(status.Verdict))).Inc()
+	m.ended.WithLabelValues(labelsOf(status.Reason, status.Verdict)...).Inc()
 	for i := range status.Components {
 		c := &status.Components[i]
 		name := telemetry.SpellWord(string(c.Name))
