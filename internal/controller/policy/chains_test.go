@@ -86,7 +86,9 @@ func TestTheChainsOfAPolicyGoWithIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.look()
-	b.openChains(0)
+	if n, err := testutil.GatherAndCount(b.registry, "plumbline_effectiveness_chains_open"); n != 0 || err != nil {
+		t.Errorf("%d figures are left (%v)", n, err)
+	}
 }
 
 func (b *bench) policyNow() *v1alpha1.RemediationPolicy {

@@ -126,13 +126,10 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		maps.Copy(byEnvironment[w.environment], w.drifts)
 		maps.Copy(chains, w.chains)
 	}
+	policies := len(m.pending)
 	m.mu.Unlock()
-	open := map[effect.ChainRule]int{}
-	for _, rule := range chains {
-		open[rule]++
-	}
-	for _, rule := range effect.ChainRules() {
-		ch <- prometheus.MustNewConstMetric(chainsDesc, prometheus.GaugeValue, float64(open[rule]), telemetry.SpellWord(string(rule)))
+	if policies > 0 {
+		collectChains(ch, chains)
 	}
 	for environment, drifts := range byEnvironment {
 		counts := map[v1alpha1.SeverityLevel]int{}
@@ -142,6 +139,17 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		for _, level := range levels {
 			ch <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(counts[level]), environment, strings.ToLower(string(level)))
 		}
+	}
+}
+
+// collectChains counts chains by their rules.
+func collectChains(ch chan<- prometheus.Metric, chains map[chained]effect.ChainRule) {
+	open := map[effect.ChainRule]int{}
+	for _, rule := range chains {
+		open[rule]++
+	}
+	for _, rule := range effect.ChainRules() {
+		ch <- prometheus.MustNewConstMetric(chainsDesc, prometheus.GaugeValue, float64(open[rule]), telemetry.SpellWord(string(rule)))
 	}
 }
 
