@@ -113,7 +113,7 @@ func newCrowd(b *testing.B, silent bool) *crowd {
 		s.Safety.Cooldown = &metav1.Duration{Duration: stabilizedAfter}
 		s.Effectiveness.Stabilization, s.Effectiveness.Validity = &metav1.Duration{Duration: stabilizedAfter}, &metav1.Duration{Duration: measuredFor}
 		s.Effectiveness.Metrics = &v1alpha1.EffectMetrics{Queries: []v1alpha1.EffectQuery{{
-			Name: "errors", Query: `errors{namespace="$(namespace)"}`, Objective: v1alpha1.LowerIsBetter, Floor: "0.01",
+			Name: "errors", Query: `errors{namespace="$(namespace)"}`, Objective: v1alpha1.ObjectiveLower, Floor: "0.01",
 		}}}
 	})
 	return c
