@@ -81,10 +81,12 @@ func inFlight(b *testing.B) int {
 	return n
 }
 
-// The windows of the policy: the verdict is due after measuredFor, whether metrics answer or not.
+// The windows of the policy: the verdict is due after measuredFor, because the metrics have five points then, or
+// because nothing is waited for any more.
 const (
 	stabilizedAfter = time.Minute
 	measuredFor     = 2 * time.Minute
+	waitedFor       = 10 * time.Minute
 	polledEvery     = 15 * time.Second
 )
 
@@ -109,9 +111,13 @@ func newCrowd(b *testing.B, silent bool) *crowd {
 		s.Effectiveness.Alertmanager.URL, s.Effectiveness.Watchdog, s.Effectiveness.Prometheus.URL = c.sources.url, "Watchdog", c.sources.url
 	})
 	c.UnderGuard()
+	validity := waitedFor
+	if silent {
+		validity = measuredFor
+	}
 	c.policy = c.world.policy(selectsNothing, func(s *v1alpha1.RemediationPolicySpec) {
 		s.Safety.Cooldown = &metav1.Duration{Duration: stabilizedAfter}
-		s.Effectiveness.Stabilization, s.Effectiveness.Validity = &metav1.Duration{Duration: stabilizedAfter}, &metav1.Duration{Duration: measuredFor}
+		s.Effectiveness.Stabilization, s.Effectiveness.Validity = &metav1.Duration{Duration: stabilizedAfter}, &metav1.Duration{Duration: validity}
 		s.Effectiveness.Metrics = &v1alpha1.EffectMetrics{Queries: []v1alpha1.EffectQuery{{
 			Name: "errors", Query: `errors{namespace="$(namespace)"}`, Objective: v1alpha1.ObjectiveLower, Floor: "0.01",
 		}}}
