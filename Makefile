@@ -68,7 +68,7 @@ test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, inte
 	@hack/stages.sh '~verify,test-unit|components-pods,e2e,test-floods|~lint,chart,alerts,components,test-slice' test-integration
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long mesh-chaos e2e-mesh-long delivery-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh bench-delivery
+ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long mesh-chaos e2e-mesh-long delivery-long effectiveness-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh bench-delivery bench-effectiveness
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -262,6 +262,10 @@ delivery-long: $(CLUSTER_TOOL) binaries ## Rollouts on real pods, each story, un
 	$(INTEGRATION) $(TEST_INTEGRATION) -v $(GO_TEST_FLAGS) $(call integration,prometheus)
 	PLUMBLINE_LONG=1 E2E_NAME=delivery go test -count=1 -tags e2e -timeout 60m -v -run 'TestOnRealPods/rollouts' $(GO_TEST_FLAGS) ./test/e2e/...
 
+.PHONY: effectiveness-long
+effectiveness-long: $(CLUSTER_TOOL) binaries ## Repairs on real pods and what became of them, beside a real Prometheus and a real Alertmanager (25 minutes).
+	PLUMBLINE_EFFECTS=long E2E_NAME=effects go test -count=1 -tags e2e -timeout 50m -v -run 'TestEffectsOnRealPods' $(GO_TEST_FLAGS) ./test/e2e/...
+
 .PHONY: e2e-cluster
 e2e-cluster: ## The clusters themselves: life, repair, end.
 	cd hack/cluster && go test -count=1 -tags cluster $(TIMEOUT) $(GO_TEST_FLAGS) .
@@ -346,6 +350,10 @@ bench-delivery: $(CLUSTER_TOOL) ## What 1, 100 and 500 rollouts under way cost t
 	go test -run '^$$' -bench 'Count|Judge|Checkpoint' ./pkg/traffic/judge
 	go test -run '^$$' -bench CellsToldAndTaken ./pkg/traffic/ads/peers
 	PLUMBLINE_LONG=1 go test -count=1 -run TestTheTableOfWindows -v ./pkg/traffic/judge
+
+.PHONY: bench-effectiveness
+bench-effectiveness: $(CLUSTER_TOOL) ## What 1,000 assessments in flight cost, when all sources answer and when one does not, beside a poll every 15 s; what verdicts add to a repaired object (10 minutes).
+	$(INTEGRATION) go test -tags integration -run '^$$' -bench 'Assessments|Feedback' -benchtime 1x -timeout 40m -v ./test/integration/execute
 
 .PHONY: bench-mesh
 bench-mesh: $(CLUSTER_TOOL) ## Real Envoys: from a step, or a canary that loses its endpoints, to the first response that shows it; what retries, ejection, failover and lost packets cost (15 minutes).

@@ -95,6 +95,7 @@ func install(ctx context.Context, n *narrator, admin clusterAccess, images image
 		// Of the demo nothing need remain, and there may be no volumes; it reads its
 		// records through the executor.
 		"--set", "executor.enabled=true", "--set-json", `executor.evidence={"serve":true,"volume":{"mayBeLost":true,"source":{"emptyDir":{}}}}`,
+		"--set", "assessor.effectiveness.enabled=true",
 		// A small node has to have place for all pods.
 		"--set", "webhook.resources.requests.cpu=50m", "--set", "assessor.resources.requests.cpu=50m",
 		"--set", "xds.resources.requests.cpu=50m", "--set", "gateway.resources.requests.cpu=50m",

@@ -89,6 +89,7 @@ func neededRights() []right {
 		right{verb: "patch", group: "plumbline.dev", resource: "remediationpolicies"},
 		right{verb: "delete", group: "plumbline.dev", resource: "remediationpolicies"},
 		right{verb: "patch", group: "plumbline.dev", resource: "remediationplans", namespace: shopNamespace},
+		right{verb: "list", group: "plumbline.dev", resource: "effectivenessassessments", namespace: shopNamespace},
 		right{verb: "create", group: "plumbline.dev", resource: "abreleases", namespace: splitNamespace},
 		right{verb: "patch", group: "plumbline.dev", resource: "abreleases", namespace: splitNamespace},
 		right{verb: "get", resource: "pods", subresource: "proxy", namespace: systemNamespace}, // the records

@@ -49,6 +49,7 @@ func scenes() []scene {
 		{"the policy is activated", (*story).remediate},
 		{"a fight with a bot", (*story).fight},
 		{"a mass drift freezes", (*story).freeze},
+		{"did the repairs help", (*story).assess},
 		{"the evidence is verified", (*story).prove},
 		{"traffic is divided", (*story).divide},
 		{"a new version proves itself", (*story).rollOut},

@@ -34,7 +34,7 @@ type Effectiveness struct {
 
 // addEffectiveness makes what assesses the effect of plans. The source of bodies is that of the policies.
 func (p *parts) addEffectiveness(mgr manager.Manager, setup Setup) error {
-	metrics, err := assessment.NewMetrics(setup.Registry)
+	metrics, err := assessment.NewMetrics(setup.Registry, setup.time.Now)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/controller/policy"
 	"github.com/plumbline-dev/plumbline/internal/notifier"
 	"github.com/plumbline-dev/plumbline/internal/planning"
+	"github.com/plumbline-dev/plumbline/pkg/effect"
 )
 
 // planRetention is the default of Setup.PlanRetention.
@@ -49,9 +50,19 @@ func (p *parts) addPolicies(mgr manager.Manager, setup Setup) error {
 	p.anchor = &policy.Anchor{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: setup.Namespace, Clock: setup.Clock, Contradicted: contradicted, Log: setup.Log.WithName("anchor"),
 	}
-	p.retention = &policy.Retention{Client: mgr.GetClient(), Clock: setup.Clock, Keep: cmp.Or(setup.PlanRetention, planRetention)}
+	p.retention = &policy.Retention{Client: mgr.GetClient(), Clock: setup.Clock, Keep: keepPlans(&setup)}
 	p.requests = &policy.Requests{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: setup.time, Keep: cmp.Or(setup.PlanRetention, planRetention)}
 	return nil
+}
+
+// keepPlans returns how long a plan stays after its end. Where effects are assessed, it stays while its repairs
+// count for a chain.
+func keepPlans(setup *Setup) time.Duration {
+	keep := cmp.Or(setup.PlanRetention, planRetention)
+	if setup.Effectiveness.Enabled {
+		keep = max(keep, effect.ChainWindow)
+	}
+	return keep
 }
 
 // lookAtPolicies is told when other guards are in force, and when a kind was listed.

@@ -19,8 +19,8 @@ type repaired struct {
 
 // writesOf are the writes of all plans, of all policies. A policy that was changed since has been
 // looked at, so the writes of its plans of before are left out.
-func writesOf(policy *planner.Policy, plans map[string]*v1alpha1.RemediationPlan) map[repaired][]effect.Repair {
-	all := map[repaired][]effect.Repair{}
+func (g *gatherer) writesOf(policy *planner.Policy, plans map[string]*v1alpha1.RemediationPlan) map[repaired][]effect.Repair {
+	all, assessed := map[repaired][]effect.Repair{}, assessmentsOf(g.world)
 	for _, p := range plans {
 		if of := &p.Spec.Plan.Policy; of.UID == policy.UID && of.Digest != policy.Digest {
 			continue
@@ -32,6 +32,9 @@ func writesOf(policy *planner.Policy, plans map[string]*v1alpha1.RemediationPlan
 			}
 			target := &p.Spec.Plan.Targets[step.Index]
 			if r, wrote := repairOf(p, step, target); wrote {
+				if r.Verdict == "" {
+					r.Verdict, r.Unread = g.verdictOf(p, step, assessed)
+				}
 				key := repaired{p.Namespace, target.BaselineName, target.UID, target.Action}
 				all[key] = append(all[key], r)
 			}
@@ -57,19 +60,36 @@ func repairOf(p *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep, target *v1al
 	return r, false
 }
 
-// chain looks for a row of repairs of a drift that did not help. A history without any verdict is that
-// of an installation that assesses no effect, and holds nothing back.
+// assessmentsOf finds the assessments of steps, by namespace and name.
+func assessmentsOf(w *World) map[object]*v1alpha1.EffectivenessAssessment {
+	all := make(map[object]*v1alpha1.EffectivenessAssessment, len(w.Assessments))
+	for i := range w.Assessments {
+		all[object{w.Assessments[i].Namespace, w.Assessments[i].Name}] = &w.Assessments[i]
+	}
+	return all
+}
+
+// verdictOf is the verdict on a step that no executor has copied into the plan; empty while the step is
+// measured. The verdict is unread if its assessment should be there and is not.
+func (g *gatherer) verdictOf(p *v1alpha1.RemediationPlan, step *v1alpha1.PlanStep, assessed map[object]*v1alpha1.EffectivenessAssessment) (verdict effect.Verdict, unread bool) {
+	a := assessed[object{p.Namespace, effect.NameOf(p.Name, step.Index)}]
+	if a == nil || a.Spec.Subject.Plan == nil || a.Spec.Subject.Plan.UID != string(p.UID) {
+		return "", g.world.BeginsAssessments && step.CompletionTime != nil && !step.CompletionTime.Add(begins).After(g.Now)
+	}
+	if effect.Phase(a.Status.Phase) == effect.Failed {
+		return effect.Inconclusive, false
+	}
+	return effect.Verdict(a.Status.Verdict), false
+}
+
+// chain looks for a row of repairs of a drift that did not help.
 func (g *gatherer) chain(d *planner.Drift) effect.Chain {
 	uid := d.UID
 	if d.State == v1alpha1.StateMissing {
 		uid = "" // as in a plan: what is to be made has none
 	}
 	history := g.writes[repaired{d.Namespace, d.Baseline, uid, planner.ActionOn(&g.Policy.Spec, d)}]
-	chain := effect.FindChain(history, true, d.DriftedHash, g.Now, g.forgiven())
-	if !chain.Assessed() {
-		return effect.Chain{}
-	}
-	return chain
+	return effect.FindChain(history, d.DriftedHash, g.Now, g.forgiven())
 }
 
 // forgiven is until when a person has looked at chains; zero where none has. A time that is not

@@ -147,7 +147,7 @@ func (g *gatherer) plans() {
 		}
 	}
 	sortPlans(in.UnderWay)
-	g.history, g.writes = history(&in.Policy, own), writesOf(&in.Policy, g.byName)
+	g.history, g.writes = history(&in.Policy, own), g.writesOf(&in.Policy, g.byName)
 	if newest != nil {
 		g.out.LastPlan = newest.Namespace + "/" + newest.Name
 	}

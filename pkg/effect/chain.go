@@ -18,7 +18,8 @@ const (
 )
 
 const (
-	chainWindow   = 4 * time.Hour
+	// ChainWindow is how long a repair counts for a chain. The plan of a repair has to be there for so long.
+	ChainWindow   = 4 * time.Hour
 	forwardWindow = time.Hour
 )
 
@@ -29,8 +30,10 @@ type Repair struct {
 	// PreHash and PostHash are those before and after the write. They are equal for a restart,
 	// which changes nothing in the spec.
 	PreHash, PostHash string
-	// Verdict is empty while the repair is being measured.
+	// Verdict is empty while the repair is being measured, and where no effect is assessed.
 	Verdict Verdict
+	// Unread says that the verdict should be known and cannot be read: the assessment is gone.
+	Unread bool
 	// Plan names the plan of the repair, for people.
 	Plan string
 }
@@ -70,7 +73,8 @@ type ChainRule string
 // The rules. ChainNone is no chain.
 const (
 	ChainNone ChainRule = ""
-	// ChainUnknown is a history that could not be read, which holds a repair as a chain does.
+	// ChainUnknown is a chain by its hashes and its times, of which no verdict can be read. It holds a
+	// repair as each other chain does.
 	ChainUnknown ChainRule = "HistoryUnknown"
 	// ChainRegressions are three repairs in a row whose target went back.
 	ChainRegressions ChainRule = "Regressions"
@@ -81,58 +85,55 @@ const (
 	ChainTooMany ChainRule = "TooManyRepairs"
 )
 
+// ChainRules are the rules of chains, ChainNone excluded.
+func ChainRules() []ChainRule {
+	return []ChainRule{ChainUnknown, ChainRegressions, ChainForward, ChainTooMany}
+}
+
 // Chain is a row of repairs that did not help.
 type Chain struct {
 	Rule ChainRule
 	// Repairs of the chain, the oldest first.
 	Repairs []Repair
-}
-
-// Assessed says that a repair of the chain has a verdict. A chain of an unknown history counts as
-// assessed: what is not known holds.
-func (c *Chain) Assessed() bool {
-	return c.Rule == ChainUnknown || slices.ContainsFunc(c.Repairs, func(r Repair) bool { return r.Verdict != "" })
-}
-
-// EndTime is when the chain is none by time alone, because its repairs count no more; zero if time
-// alone ends it never.
-func (c *Chain) EndTime() time.Time {
-	switch n := len(c.Repairs); c.Rule {
-	case ChainRegressions:
-		return c.Repairs[n-Regressions].WrittenTime.Add(chainWindow + time.Second)
-	case ChainForward:
-		return c.Repairs[n-ForwardRepairs].WrittenTime.Add(forwardWindow + time.Second)
-	case ChainTooMany:
-		return c.Repairs[n-MostInWindow].WrittenTime.Add(chainWindow + time.Second)
-	case ChainNone, ChainUnknown:
-	}
-	return time.Time{}
+	// Until is when the chain is none by time alone, because its repairs count no more.
+	Until time.Time
 }
 
 // IsRecent says that a repair counts for a chain at a time.
-func IsRecent(r Repair, now time.Time) bool { return !r.WrittenTime.Before(now.Add(-chainWindow)) }
+func IsRecent(r Repair, now time.Time) bool { return !r.WrittenTime.Before(now.Add(-ChainWindow)) }
 
 // FindChain looks for a chain in the repairs of one action on one target, whatever drift, plan
 // or policy they are of. Repairs before the time cleared do not count: a person has looked at them.
-// Without history the caller passes known as false.
-func FindChain(history []Repair, known bool, live string, now, cleared time.Time) Chain {
-	if !known {
-		return Chain{Rule: ChainUnknown}
-	}
+func FindChain(history []Repair, live string, now, cleared time.Time) Chain {
 	recent := slices.DeleteFunc(slices.Clone(history), func(r Repair) bool {
 		return !IsRecent(r, now) || !r.WrittenTime.After(cleared)
 	})
 	slices.SortStableFunc(recent, func(a, b Repair) int { return a.WrittenTime.Compare(b.WrittenTime) })
-	if back := trailingRegressions(recent, live); len(back) >= Regressions {
-		return Chain{ChainRegressions, back}
-	}
-	if row := forwardChain(recent, live, now); len(row) >= ForwardRepairs {
-		return Chain{ChainForward, row}
-	}
-	if len(recent) >= MostInWindow {
-		return Chain{ChainTooMany, recent}
+	for _, found := range []Chain{
+		chainOf(ChainRegressions, trailingRegressions(recent, live), Regressions, ChainWindow),
+		chainOf(ChainForward, forwardChain(recent, live, now), ForwardRepairs, forwardWindow),
+		chainOf(ChainTooMany, recent, MostInWindow, ChainWindow),
+	} {
+		if found.Rule != ChainNone {
+			return found
+		}
 	}
 	return Chain{}
+}
+
+// chainOf returns the chain of at least so many repairs. Repairs without any verdict are those of an
+// installation that assesses no effect, and are no chain, unless a verdict of theirs cannot be read.
+func chainOf(rule ChainRule, repairs []Repair, least int, window time.Duration) Chain {
+	if len(repairs) < least {
+		return Chain{}
+	}
+	if !slices.ContainsFunc(repairs, func(r Repair) bool { return r.Verdict != "" }) {
+		if !slices.ContainsFunc(repairs, func(r Repair) bool { return r.Unread }) {
+			return Chain{}
+		}
+		rule = ChainUnknown
+	}
+	return Chain{rule, repairs, repairs[len(repairs)-least].WrittenTime.Add(window + time.Second)}
 }
 
 // trailingRegressions are the last repairs, up to the newest one that is no regression.

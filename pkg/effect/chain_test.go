@@ -13,10 +13,15 @@ func TestChainsOfRepairsThatDoNotHelp(t *testing.T) {
 		return Repair{WrittenTime: now.Add(-ago), PreHash: pre, PostHash: post, Verdict: verdict}
 	}
 	back := func(ago time.Duration) Repair { return at(ago, "a", "b", Invalidated) }
+	no := func(ago time.Duration) Repair { return at(ago, "a", "b", "") }
+	unread := func(ago time.Duration) Repair {
+		r := no(ago)
+		r.Unread = true
+		return r
+	}
 	restart := func(ago time.Duration) Repair { return at(ago, "a", "a", Ineffective) }
 	tests := map[string]struct {
 		history []Repair
-		unknown bool
 		live    string
 		cleared time.Time
 		rule    ChainRule
@@ -37,17 +42,24 @@ func TestChainsOfRepairsThatDoNotHelp(t *testing.T) {
 		"five of different drifts":                    {history: []Repair{at(200*minute, "a", "x", Effective), at(150*minute, "b", "x", Effective), at(100*minute, "c", "x", Effective), at(50*minute, "d", "x", Effective), at(minute, "e", "x", Effective)}, live: "f", rule: ChainTooMany, repairs: 5},
 		"five, of which one is older than four hours": {history: []Repair{at(241*minute, "a", "x", Effective), at(150*minute, "b", "x", Effective), at(100*minute, "c", "x", Effective), at(50*minute, "d", "x", Effective), at(minute, "e", "x", Effective)}, live: "f"},
 		"three that went back before a person looked": {history: []Repair{back(3 * minute), back(2 * minute), back(minute)}, live: "a", cleared: now.Add(-minute)},
-		"a history that could not be read holds":      {unknown: true, live: "a", rule: ChainUnknown},
-		"a live hash that is not known":               {history: []Repair{back(3 * minute), back(2 * minute), back(minute)}},
+		"three of which no effect is assessed":        {history: []Repair{no(3 * minute), no(2 * minute), no(minute)}, live: "a"},
+		"three of which no verdict can be read":       {history: []Repair{no(3 * minute), unread(2 * minute), no(minute)}, live: "a", rule: ChainUnknown, repairs: 3},
+		"three of which one verdict can be read":      {history: []Repair{unread(3 * minute), unread(2 * minute), back(minute)}, live: "a", rule: ChainRegressions, repairs: 3},
+		"two of which no verdict can be read":         {history: []Repair{unread(2 * minute), unread(minute)}, live: "a"},
+		"a verdict before the last three of five":     {history: []Repair{at(5*minute, "c", "a", Effective), at(4*minute, "c", "a", Effective), no(3 * minute), no(2 * minute), no(minute)}, live: "a", rule: ChainTooMany, repairs: 5},
+		"an unread verdict is none that helped": {history: []Repair{
+			{WrittenTime: now.Add(-20 * minute), PreHash: "64", PostHash: "128", Unread: true}, at(10*minute, "128", "256", Ineffective),
+		}, live: "256", rule: ChainForward, repairs: 2},
+		"a live hash that is not known": {history: []Repair{back(3 * minute), back(2 * minute), back(minute)}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := FindChain(tc.history, !tc.unknown, tc.live, now, tc.cleared)
+			got := FindChain(tc.history, tc.live, now, tc.cleared)
 			if got.Rule != tc.rule || len(got.Repairs) != tc.repairs {
 				t.Errorf("got %q of %d repairs", got.Rule, len(got.Repairs))
 			}
-			if end := got.EndTime(); !end.IsZero() {
-				at := func(t time.Time) ChainRule { return FindChain(tc.history, !tc.unknown, tc.live, t, tc.cleared).Rule }
+			if end := got.Until; tc.rule != ChainNone {
+				at := func(t time.Time) ChainRule { return FindChain(tc.history, tc.live, t, tc.cleared).Rule }
 				if at(end.Add(-2*time.Second)) != got.Rule || at(end) == got.Rule {
 					t.Errorf("the chain ends at %s by its own words", end)
 				}

@@ -16,11 +16,12 @@
 //	SHOP_VISIT_HEADER   "name: value" that all orders have besides
 //	SHOP_CALL_RATE      orders a second by gRPC besides, to the same URL (default 0)
 //	SHOP_SOCKET_RATE    orders a second on WebSockets besides, to the same URL (default 0)
-//	SHOP_FAULTS         how bad the version is: "errors=5,hangs=1,calls=5,delay=300ms,crash=10s" has
-//	                    5 % of the orders fail, 1 % never answered, 5 % of the calls of gRPC fail, each
-//	                    answer later, and the process end; health stays good
+//	SHOP_FAULTS         how bad the version is: "errors=5,hangs=1,calls=5,delay=300ms,crash=10s,hoards=10s"
+//	                    has 5 % of the orders fail, 1 % never answered, 5 % of the calls of gRPC fail, each
+//	                    answer later, the process end, and take 256 MiB; health stays good
 //
-// Paths: /, /checkout and POST /orders answer in JSON, /healthz answers "ok", /socket is a WebSocket
+// Paths: /, /checkout and POST /orders answer in JSON, /healthz answers "ok", /metrics has
+// one metric for Prometheus, /socket is a WebSocket
 // that answers orders, and /visits says what became of its own orders, by gRPC and on WebSockets
 // apart. The port takes the calls plumbline.shop.Orders/Place of gRPC without TLS as well. On SIGTERM it stops accepting, finishes
 // the requests that it has, and exits with status 0.

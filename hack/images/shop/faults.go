@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ type faults struct {
 	Delay time.Duration
 	// Crash is the age at which the process ends with status 1; 0 is never.
 	Crash time.Duration
+	// Hoard is the age at which the process begins to take memory that it never gives back; 0 is never.
+	Hoard time.Duration
 }
 
 // spoiledText is the body of an order that the faults of a version fail: no proxy answers so.
@@ -57,14 +60,29 @@ func parseFaults(text string) (faults, error) {
 			f.Delay, err = parseAge(value)
 		case "crash":
 			f.Crash, err = parseAge(value)
+		case "hoards":
+			f.Hoard, err = parseAge(value)
 		default:
-			err = errors.New("want errors, hangs, calls, delay or crash")
+			err = errors.New("want errors, hangs, calls, delay, crash or hoards")
 		}
 		if err != nil {
 			return faults{}, fmt.Errorf("SHOP_FAULTS has %q: %w", field, err)
 		}
 	}
 	return f, nil
+}
+
+// mostHoarded bounds what a process takes, so that a pod without a limit does not end its node.
+const mostHoarded = 256 << 20
+
+// hoard takes memory, and touches it, until there is enough.
+func hoard() [][]byte {
+	const piece = 1 << 20
+	var all [][]byte
+	for len(all) < mostHoarded/piece {
+		all = append(all, bytes.Repeat([]byte{1}, piece))
+	}
+	return all
 }
 
 func parseShare(text string) (share, error) {

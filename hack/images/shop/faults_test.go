@@ -17,12 +17,12 @@ func TestParseFaults(t *testing.T) {
 		want          faults
 	}{
 		"no text has no faults":           {},
-		"each fault has its unit":         {text: "errors=5, hangs=0.5,calls=100,delay=300ms,crash=10s", want: faults{Errors: 0.05, Hangs: 0.005, CallErrors: 1, Delay: 300 * time.Millisecond, Crash: 10 * time.Second}},
+		"each fault has its unit":         {text: "errors=5, hangs=0.5,calls=100,delay=300ms,crash=10s,hoards=20s", want: faults{Errors: 0.05, Hangs: 0.005, CallErrors: 1, Delay: 300 * time.Millisecond, Crash: 10 * time.Second, Hoard: 20 * time.Second}},
 		"a share over 100 is refused":     {text: "errors=101", wantErr: `SHOP_FAULTS has "errors=101": want a percentage from 0 to 100`},
 		"a share that is none is refused": {text: "hangs=NaN", wantErr: `SHOP_FAULTS has "hangs=NaN": want a percentage from 0 to 100`},
 		"a delay without unit is refused": {text: "delay=3", wantErr: `SHOP_FAULTS has "delay=3": want a duration such as 300ms`},
 		"a negative age is refused":       {text: "crash=-1s", wantErr: `SHOP_FAULTS has "crash=-1s": want a duration such as 300ms`},
-		"an unknown fault is refused":     {text: "error=5", wantErr: `SHOP_FAULTS has "error=5": want errors, hangs, calls, delay or crash`},
+		"an unknown fault is refused":     {text: "error=5", wantErr: `SHOP_FAULTS has "error=5": want errors, hangs, calls, delay, crash or hoards`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

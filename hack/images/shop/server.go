@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -60,6 +61,14 @@ func run(ctx context.Context, c config, out io.Writer) error {
 		})
 		defer crash.Stop()
 	}
+	if c.Faults.Hoard > 0 {
+		hoards := time.AfterFunc(c.Faults.Hoard, func() {
+			hoarded := hoard()
+			<-ctx.Done()
+			runtime.KeepAlive(hoarded)
+		})
+		defer hoards.Stop()
+	}
 	server := &http.Server{Handler: lastAnswers(ctx, handler(ctx, c, visitors)), ReadHeaderTimeout: headerTimeout, Protocols: protocols()}
 	drained := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
@@ -104,6 +113,10 @@ func handler(ctx context.Context, c config, v *visitors) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ok\n") // a client that left is no error of ours
+	})
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = fmt.Fprintf(w, "# TYPE shop_info gauge\nshop_info{version=%q} 1\n", c.Version) // as above
 	})
 	mux.Handle("GET /{$}", c.Faults.spoil(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, answer{Name: c.Name, Version: c.Version})

@@ -90,7 +90,17 @@ func allAssessments() []client.Object {
 		assessmentOf("skipped", 50*time.Minute, notWritten), assessmentOf("busy", 10*time.Minute, underWay), assessmentOf("new", time.Minute, untouched),
 	)
 	web := clitest.BaselineOf("web", func(b *v1alpha1.Baseline) { b.Status.Observed.Hash = clitest.Pl1("a") })
-	return append(objects, web, clitest.PolicyOf("production", clitest.ActiveBy("bob")))
+	another := planThatTurned("failed", v1alpha1.BreakerClosed)
+	another.UID = "of-a-plan-that-had-this-name"
+	return append(objects, web, clitest.PolicyOf("production", clitest.ActiveBy("bob")),
+		planThatTurned("well", v1alpha1.BreakerClosed), planThatTurned("undone", v1alpha1.BreakerOpen), another)
+}
+
+// planThatTurned is a plan of which the verdict on its first step turned the breaker.
+func planThatTurned(name string, breaker v1alpha1.BreakerState) *v1alpha1.RemediationPlan {
+	return clitest.PlanOf(name, func(p *v1alpha1.RemediationPlan) {
+		p.Status.Steps = []v1alpha1.PlanStep{{State: v1alpha1.StepVerified, Effect: &v1alpha1.StepEffect{Verdict: v1alpha1.VerdictEffective, AssessmentName: name + "-0", BreakerState: breaker}}}
+	})
 }
 
 func TestAssess_Golden(t *testing.T) {

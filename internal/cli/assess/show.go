@@ -4,10 +4,13 @@ package assess
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
@@ -70,7 +73,7 @@ func (a *app) show(cmd *cobra.Command, args []string, o showOptions) error {
 	d := &invocation.Description{}
 	a.describe(d, x)
 	if x.Status.Verdict != "" && x.Spec.WrittenTime != nil {
-		d.Line(0, "   %s by this action on this target within 4 h; %d are a chain.", plural.Of(actions.CountRecent(all, x, a.Now()), "write"), effect.MostInWindow)
+		d.Line(0, "   %s by this action on this target within 4 h; %d are a chain.%s", plural.Of(actions.CountRecent(all, x, a.Now()), "write"), effect.MostInWindow, a.breakerWords(cmd.Context(), c, x))
 	}
 	if o.formula {
 		describeFormula(d, x)
@@ -110,6 +113,38 @@ func (a *app) describe(d *invocation.Description, x *v1alpha1.EffectivenessAsses
 		d.Line(1, "%-8s %s", label, beside)
 	}
 	d.Line(0, "=> %s", conclusion(x))
+}
+
+// breakerWords say what the verdict did to the breaker of the policy; empty if it did nothing, or the
+// plan cannot be read any more.
+func (a *app) breakerWords(ctx context.Context, c *invocation.Cluster, x *v1alpha1.EffectivenessAssessment) string {
+	of, plan := x.Spec.Subject.Plan, &v1alpha1.RemediationPlan{}
+	if of == nil {
+		return ""
+	}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: x.Namespace, Name: of.Name}, plan); err != nil {
+		if !apierrors.IsNotFound(err) {
+			a.Warn("%v; the plan alone says whether the verdict turned a breaker", err)
+		}
+		return ""
+	}
+	for i := range plan.Status.Steps {
+		if step := &plan.Status.Steps[i]; string(plan.UID) == of.UID && step.Index == of.Step && step.Effect != nil {
+			return turnWords(step.Effect.BreakerState, x.Spec.Policy.Name)
+		}
+	}
+	return ""
+}
+
+func turnWords(turned v1alpha1.BreakerState, policy string) string {
+	switch turned {
+	case v1alpha1.BreakerClosed:
+		return " It closed the breaker of " + policy + "."
+	case v1alpha1.BreakerOpen:
+		return " It opened the breaker of " + policy + " again."
+	case v1alpha1.BreakerHalfOpen, "":
+	}
+	return ""
 }
 
 func subjectWords(x *v1alpha1.EffectivenessAssessment) string {

@@ -5,6 +5,7 @@ package assessment
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,12 +22,14 @@ type Metrics struct {
 	components *prometheus.CounterVec
 	scores     *prometheus.HistogramVec
 
-	mu       sync.Mutex
-	inFlight map[types.NamespacedName]bool
+	now func() time.Time
+	mu  sync.Mutex
+	// inFlight has the deadlines; zero for an assessment without one.
+	inFlight map[types.NamespacedName]time.Time
 }
 
-// NewMetrics registers them.
-func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+// NewMetrics registers them. now is the API server's time.
+func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics, error) {
 	m := &Metrics{
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_effectiveness_assessments_total",
@@ -46,18 +49,40 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Help:    "Scores of the components of effectiveness assessments that have ended, from 0 to 1.",
 			Buckets: []float64{0, .25, .5, .75, .9, 1},
 		}, []string{"component"}),
-		inFlight: map[types.NamespacedName]bool{},
+		now: now, inFlight: map[types.NamespacedName]time.Time{},
 	}
 	running := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "plumbline_effectiveness_in_flight",
 		Help: "Effectiveness assessments that have not ended.",
 	}, m.count)
-	for _, c := range []prometheus.Collector{m.ended, m.overdue, m.components, m.scores, running} {
+	overdue := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "plumbline_effectiveness_overdue_seconds",
+		Help: "Time since the deadline of the effectiveness assessment that is overdue the longest; 0 without one.",
+	}, m.longestOverdue)
+	for _, c := range []prometheus.Collector{m.ended, m.overdue, m.components, m.scores, running, overdue} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics of assessments: %w", err)
 		}
 	}
+	for _, reason := range reasons {
+		for _, verdict := range verdicts {
+			m.ended.WithLabelValues(labelsOf(reason, verdict)...) // the first end is an increase
+		}
+	}
 	return m, nil
+}
+
+// reasons and verdicts are all that an assessment can end with.
+var (
+	reasons = []v1alpha1.AssessmentReason{
+		v1alpha1.AssessedFull, v1alpha1.AssessedPartial, v1alpha1.AssessedExpired, v1alpha1.AssessedNoExecution,
+		v1alpha1.AssessedMetricsTimedOut, v1alpha1.AssessedSpecDrift, v1alpha1.AssessedAlertDecayTimeout,
+	}
+	verdicts = []v1alpha1.EffectVerdict{v1alpha1.VerdictEffective, v1alpha1.VerdictIneffective, v1alpha1.VerdictInconclusive, v1alpha1.VerdictInvalidated}
+)
+
+func labelsOf(reason v1alpha1.AssessmentReason, verdict v1alpha1.EffectVerdict) []string {
+	return []string{telemetry.SpellWord(string(reason)), telemetry.SpellWord(string(verdict))}
 }
 
 func (m *Metrics) count() float64 {
@@ -66,10 +91,27 @@ func (m *Metrics) count() float64 {
 	return float64(len(m.inFlight))
 }
 
-func (m *Metrics) begin(key types.NamespacedName) {
+func (m *Metrics) longestOverdue() float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.inFlight[key] = true
+	longest := time.Duration(0)
+	for _, deadline := range m.inFlight {
+		if !deadline.IsZero() {
+			longest = max(longest, m.now().Sub(deadline))
+		}
+	}
+	return longest.Seconds()
+}
+
+// begin counts an assessment that has not ended.
+func (m *Metrics) begin(a *v1alpha1.EffectivenessAssessment) {
+	deadline := time.Time{}
+	if stored := effect.ReadStored(a); stored.Executed && !stored.WrittenTime.IsZero() {
+		deadline = stored.Schedule(stored.WrittenTime).Deadline
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.inFlight[types.NamespacedName{Namespace: a.Namespace, Name: a.Name}] = deadline
 }
 
 func (m *Metrics) forget(key types.NamespacedName) {
@@ -82,7 +124,7 @@ func (m *Metrics) forget(key types.NamespacedName) {
 func (m *Metrics) end(s *subject) {
 	m.forget(types.NamespacedName{Namespace: s.next.Namespace, Name: s.next.Name})
 	status := &s.next.Status
-	m.ended.WithLabelValues(telemetry.SpellWord(string(status.Reason)), telemetry.SpellWord(string(status.Verdict))).Inc()
+	m.ended.WithLabelValues(labelsOf(status.Reason, status.Verdict)...).Inc()
 	for i := range status.Components {
 		c := &status.Components[i]
 		name := telemetry.SpellWord(string(c.Name))

@@ -80,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.Metrics.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	r.Metrics.begin(request.NamespacedName)
+	r.Metrics.begin(a)
 	s := &subject{assessment: a, next: a.DeepCopy()}
 	until := r.carry(ctx, s)
 	switch err := r.store(ctx, s); {

@@ -281,8 +281,12 @@ func TestWritesThatAreNotStored(t *testing.T) {
 			if got != tc.want || (err != nil) != tc.fails {
 				t.Errorf("%+v, %v", got, err)
 			}
-			if told := testutil.CollectAndCount(w.r.Metrics.ended); told != 0 {
-				t.Errorf("%d ends were told", told)
+			for _, reason := range reasons {
+				for _, verdict := range verdicts {
+					if told := testutil.ToFloat64(w.r.Metrics.ended.WithLabelValues(labelsOf(reason, verdict)...)); told != 0 {
+						t.Errorf("%v ends were told", told)
+					}
+				}
 			}
 		})
 	}

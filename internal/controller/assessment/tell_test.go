@@ -49,10 +49,16 @@ func TestTheMetricsOfAssessments(t *testing.T) {
 	if got := w.r.Metrics.count(); got != 1 {
 		t.Errorf("%v are in flight, want 1", got)
 	}
+	if got := w.r.Metrics.longestOverdue(); got != 0 {
+		t.Errorf("before the deadline it is overdue for %v s", got)
+	}
 	w.clock.SetTime(noon.Add(30*time.Minute + 5*time.Second))
+	if got := w.r.Metrics.longestOverdue(); got != 5 {
+		t.Errorf("after the deadline it is overdue for %v s, want 5", got)
+	}
 	w.run()
-	if got := w.r.Metrics.count(); got != 0 {
-		t.Errorf("%v are in flight, want 0", got)
+	if flying, late := w.r.Metrics.count(), w.r.Metrics.longestOverdue(); flying != 0 || late != 0 {
+		t.Errorf("%v are in flight, and overdue for %v s", flying, late)
 	}
 	if got := testutil.ToFloat64(w.r.Metrics.ended.WithLabelValues("expired", "inconclusive")); got != 1 {
 		t.Errorf("%v have expired, want 1", got)

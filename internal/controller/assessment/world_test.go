@@ -159,7 +159,7 @@ func newWorld(t *testing.T, a *v1alpha1.EffectivenessAssessment, objects ...clie
 // start begins with an assessor that remembers nothing.
 func (w *world) start() {
 	w.t.Helper()
-	metrics, err := NewMetrics(prometheus.NewRegistry())
+	metrics, err := NewMetrics(prometheus.NewRegistry(), w.Now)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -10,7 +10,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/effect"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 )
 
@@ -27,10 +29,20 @@ type Metrics struct {
 type waiting struct {
 	environment string
 	drifts      map[string]v1alpha1.SeverityLevel
+	chains      map[chained]effect.ChainRule
+}
+
+// chained is what a chain of repairs is about: one action on one object.
+type chained struct {
+	object string
+	action v1alpha1.RemediationAction
 }
 
 var pendingDesc = prometheus.NewDesc("plumbline_drift_items_pending_remediation",
 	"Drifted objects that an active policy would put back, or has a plan for, by severity.", []string{"environment", "severity"}, nil)
+
+var chainsDesc = prometheus.NewDesc("plumbline_effectiveness_chains_open",
+	"Drifted objects that are left to people because repairs of them did not help, by the rule of the chain.", []string{"rule"}, nil)
 
 // NewMetrics registers them.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
@@ -62,7 +74,7 @@ func (m *Metrics) created(plan *v1alpha1.RemediationPlan) {
 func (m *Metrics) looked(s *subject) {
 	name := s.policy.Name
 	m.leftOut.DeletePartialMatch(prometheus.Labels{"policy": name})
-	w := waiting{environment: s.policy.Spec.EnvironmentName, drifts: map[string]v1alpha1.SeverityLevel{}}
+	w := waiting{environment: s.policy.Spec.EnvironmentName, drifts: map[string]v1alpha1.SeverityLevel{}, chains: map[chained]effect.ChainRule{}}
 	out := map[string]bool{}
 	for i := range s.out.LeftOut {
 		l := &s.out.LeftOut[i]
@@ -76,6 +88,9 @@ func (m *Metrics) looked(s *subject) {
 	for i := range s.gathered.Input.Drifts {
 		if d := &s.gathered.Input.Drifts[i]; s.acts() && !out[keyOf(d)] {
 			w.drifts[keyOf(d)] = d.Severity.Level
+		}
+		if d := &s.gathered.Input.Drifts[i]; s.acts() && d.Chain.Rule != effect.ChainNone {
+			w.chains[chained{keyOf(d), planner.ActionOn(&s.policy.Spec, d)}] = d.Chain.Rule
 		}
 	}
 	m.mu.Lock()
@@ -94,20 +109,28 @@ func (m *Metrics) forget(policy string) {
 }
 
 // Describe implements prometheus.Collector.
-func (m *Metrics) Describe(ch chan<- *prometheus.Desc) { ch <- pendingDesc }
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- pendingDesc
+	ch <- chainsDesc
+}
 
 // Collect implements prometheus.Collector. A drift that two policies would put
-// back counts once.
+// back counts once, as does a chain that holds two policies.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.mu.Lock()
-	byEnvironment := map[string]map[string]v1alpha1.SeverityLevel{}
+	byEnvironment, chains := map[string]map[string]v1alpha1.SeverityLevel{}, map[chained]effect.ChainRule{}
 	for _, w := range m.pending {
 		if byEnvironment[w.environment] == nil {
 			byEnvironment[w.environment] = map[string]v1alpha1.SeverityLevel{}
 		}
 		maps.Copy(byEnvironment[w.environment], w.drifts)
+		maps.Copy(chains, w.chains)
 	}
+	policies := len(m.pending)
 	m.mu.Unlock()
+	if policies > 0 {
+		collectChains(ch, chains)
+	}
 	for environment, drifts := range byEnvironment {
 		counts := map[v1alpha1.SeverityLevel]int{}
 		for _, level := range drifts {
@@ -116,6 +139,17 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		for _, level := range levels {
 			ch <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(counts[level]), environment, strings.ToLower(string(level)))
 		}
+	}
+}
+
+// collectChains counts chains by their rules.
+func collectChains(ch chan<- prometheus.Metric, chains map[chained]effect.ChainRule) {
+	open := map[effect.ChainRule]int{}
+	for _, rule := range chains {
+		open[rule]++
+	}
+	for _, rule := range effect.ChainRules() {
+		ch <- prometheus.MustNewConstMetric(chainsDesc, prometheus.GaugeValue, float64(open[rule]), telemetry.SpellWord(string(rule)))
 	}
 }
 

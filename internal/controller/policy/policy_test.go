@@ -59,6 +59,12 @@ func TestAPlanIsMadeAndTold(t *testing.T) {
 		plumbline_drift_items_pending_remediation{environment="production",severity="info"} 0
 		plumbline_drift_items_pending_remediation{environment="production",severity="low"} 0
 		plumbline_drift_items_pending_remediation{environment="production",severity="medium"} 0
+		# HELP plumbline_effectiveness_chains_open Drifted objects that are left to people because repairs of them did not help, by the rule of the chain.
+		# TYPE plumbline_effectiveness_chains_open gauge
+		plumbline_effectiveness_chains_open{rule="forward_chain"} 0
+		plumbline_effectiveness_chains_open{rule="history_unknown"} 0
+		plumbline_effectiveness_chains_open{rule="regressions"} 0
+		plumbline_effectiveness_chains_open{rule="too_many_repairs"} 0
 		# HELP plumbline_remediation_plans_created_total Remediation plans that were made.
 		# TYPE plumbline_remediation_plans_created_total counter
 		plumbline_remediation_plans_created_total{environment="production",policy="auto",trigger="Immediate"} 1

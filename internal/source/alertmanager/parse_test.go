@@ -81,6 +81,22 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestAlertmanager025 reads an answer as https://github.com/prometheus/alertmanager/blob/v0.25.0/api/v2/openapi.yaml
+// documents it: the status of an alert has no mutedBy, a receiver has its name alone, and times may have an offset.
+func TestAlertmanager025(t *testing.T) {
+	body := `[{"annotations":{"summary":"many errors"},"endsAt":"2026-03-02T13:04:00.000+01:00","fingerprint":"9e61a6ce37a1b3d2",
+		"receivers":[{"name":"web.hook"}],"startsAt":"2026-03-02T12:40:00.000+01:00",
+		"status":{"inhibitedBy":[],"silencedBy":["b8b5d4b0-7ff6-4fba-9a0e-7d7a9a0e8e66"],"state":"suppressed"},"updatedAt":"2026-03-02T13:00:00.250+01:00",
+		"labels":{"alertname":"HighErrorRate","deployment":"web","namespace":"shop"}}]`
+	got, err := Parse(source.NewAnswer(Name, 200, "application/json", []byte(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Alert{parsed("9e61a6ce37a1b3d2")}, got.Alerts); diff != "" {
+		t.Errorf("the alerts (-want +got):\n%s", diff)
+	}
+}
+
 func repeated(n int) (fingerprints []string) {
 	for range n {
 		fingerprints = append(fingerprints, "f1")

@@ -24,8 +24,8 @@ func (r *run) carryVerdict(ctx context.Context, next protocol.Effect) {
 		a := r.readAssessment(ctx, x.Step)
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.Assessment = &a })
 	case protocol.ApplyVerdict:
-		err := r.applyVerdict(ctx, x.Step, x.Verdict)
-		r.learn(x.Step, func(f *protocol.StepFacts) { f.Judged = known(err) })
+		turned, err := r.applyVerdict(ctx, x.Step, x.Verdict)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.Judged, f.Turned = known(err), turned })
 	case protocol.AnnounceEffect:
 		r.Observer.Assessed(r.plan, x.Step, &x.Effect)
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.Told = true })
@@ -54,25 +54,27 @@ func (r *run) readAssessment(ctx context.Context, step int32) protocol.Assessmen
 	}}
 }
 
-// applyVerdict tells the ledger of the Environment, which alone has breakers. It makes no ledger:
-// one that is gone has no breaker that waits.
-func (r *run) applyVerdict(ctx context.Context, step int32, verdict v1alpha1.EffectVerdict) error {
+// applyVerdict tells the ledger of the Environment, which alone has breakers, and returns what the
+// verdict turned the breaker to; empty if it turned none. It makes no ledger: one that is gone has no
+// breaker that waits.
+func (r *run) applyVerdict(ctx context.Context, step int32, verdict v1alpha1.EffectVerdict) (turned v1alpha1.BreakerState, err error) {
 	name := r.plan.Spec.Plan.EnvironmentName
 	l, err := r.peek(ctx, r.Client, name)
 	if err != nil {
-		return err
+		return "", err
 	}
 	how := func(s *ledger.Status) *ledger.Status {
 		next, _ := ledger.ApplyVerdict(s, r.reference(step), effect.Verdict(verdict), r.Time.Now())
+		turned = ledger.TurnedBy(next, r.reference(step))
 		return next
 	}
 	if how(&l.Status) == &l.Status {
-		return nil // it was told before, or no breaker waits for it
+		return turned, nil // it was told before, or no breaker waits for it
 	}
 	if err := r.changePlaces(ctx, name, how); err != nil {
-		return fmt.Errorf("telling the verdict on step %d: %w", step, err)
+		return "", fmt.Errorf("telling the verdict on step %d: %w", step, err)
 	}
-	return nil
+	return turned, nil
 }
 
 // verdictMargin is how long after its deadline an assessment may take to be stored.

@@ -60,7 +60,7 @@ func (w *world) breakerNow() v1alpha1.LedgerBreaker {
 
 func TestTheVerdictOnAStepReachesItsBreakerAndItsPlan(t *testing.T) {
 	half, closed, open := v1alpha1.BreakerHalfOpen, v1alpha1.BreakerClosed, v1alpha1.BreakerOpen
-	ineffective := &v1alpha1.StepEffect{Verdict: v1alpha1.VerdictIneffective, Score: new(int32(6_500)), AssessmentName: "production-1-0"}
+	ineffective := &v1alpha1.StepEffect{Verdict: v1alpha1.VerdictIneffective, Score: new(int32(6_500)), AssessmentName: "production-1-0", BreakerState: open}
 	tests := map[string]struct {
 		assess  func(*world)
 		breaker v1alpha1.BreakerState
@@ -70,7 +70,7 @@ func TestTheVerdictOnAStepReachesItsBreakerAndItsPlan(t *testing.T) {
 		"an ineffective probe reopens the breaker": {func(w *world) { w.assess(v1alpha1.VerdictIneffective, nil) }, open, ineffective, []string{"production-1 0 Ineffective"}},
 		"an effective one closes it": {
 			func(w *world) { w.assess(v1alpha1.VerdictEffective, nil) }, closed,
-			&v1alpha1.StepEffect{Verdict: v1alpha1.VerdictEffective, Score: new(int32(6_500)), AssessmentName: "production-1-0"}, []string{"production-1 0 Effective"},
+			&v1alpha1.StepEffect{Verdict: v1alpha1.VerdictEffective, Score: new(int32(6_500)), AssessmentName: "production-1-0", BreakerState: closed}, []string{"production-1 0 Effective"},
 		},
 		"an assessment that failed says nothing": {
 			func(w *world) {
@@ -78,7 +78,7 @@ func TestTheVerdictOnAStepReachesItsBreakerAndItsPlan(t *testing.T) {
 					a.Status.Phase, a.Status.Score = v1alpha1.AssessmentFailed, nil
 				})
 			}, open,
-			&v1alpha1.StepEffect{Verdict: v1alpha1.VerdictInconclusive, AssessmentName: "production-1-0"}, []string{"production-1 0 Inconclusive"},
+			&v1alpha1.StepEffect{Verdict: v1alpha1.VerdictInconclusive, AssessmentName: "production-1-0", BreakerState: open}, []string{"production-1 0 Inconclusive"},
 		},
 		"nothing happens while there is no assessment": {func(*world) {}, half, nil, nil},
 		"nor while it is measured": {
@@ -156,8 +156,8 @@ func TestAVerdictIsToldAgainUntilThePlanHasIt(t *testing.T) {
 			if b := w.breakerNow(); b.State != v1alpha1.BreakerOpen || b.Failures != 2 || b.Generation != 1 {
 				t.Errorf("the breaker is %+v", b)
 			}
-			if status := w.now().Status; status.Effect != v1alpha1.VerdictIneffective || status.Holder != "executor-2" {
-				t.Errorf("the effect is %q, by %s", status.Effect, status.Holder)
+			if status := w.now().Status; status.Effect != v1alpha1.VerdictIneffective || status.Steps[0].Effect.BreakerState != v1alpha1.BreakerOpen || status.Holder != "executor-2" {
+				t.Errorf("the effect is %q, %+v, by %s", status.Effect, status.Steps[0].Effect, status.Holder)
 			}
 		})
 	}

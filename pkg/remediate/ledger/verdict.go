@@ -20,12 +20,16 @@ func secondsOf(timeout time.Duration) int32 {
 // ApplyVerdict turns the breaker by the verdict on the effect of a step that has ended. The verdict
 // on a probe decides about a half-open breaker. A closed breaker forgets, after an Effective
 // verdict, the failures that were before the end of the step. ApplyVerdict changes nothing the
-// second time, nor for a step that no breaker waits for.
+// second time, nor for a step that no breaker waits for. The entry of the step keeps what its
+// verdict turned the breaker to.
 func ApplyVerdict(s *Status, step Step, verdict effect.Verdict, now time.Time) (*Status, bool) {
 	for i := range s.Breakers {
 		if b := &s.Breakers[i]; b.VerdictDeadlineTime != nil && b.Probe != nil && same(*b.Probe, step) {
 			next := changed(s)
 			decideProbe(&next.Breakers[i], verdict, stored(now))
+			if e := Find(next, step); e != nil {
+				e.BreakerState = next.Breakers[i].State
+			}
 			return next, true
 		}
 	}
@@ -33,6 +37,15 @@ func ApplyVerdict(s *Status, step Step, verdict effect.Verdict, now time.Time) (
 		return s, false
 	}
 	return endFailures(s, step)
+}
+
+// TurnedBy returns what the verdict on a step turned the breaker to; empty if it turned none, or the
+// ledger has forgotten the step.
+func TurnedBy(s *Status, step Step) v1alpha1.BreakerState {
+	if e := Find(s, step); e != nil {
+		return e.BreakerState
+	}
+	return ""
 }
 
 // decideProbe turns a half-open breaker. A verdict without a conclusion is no failure, and frees the

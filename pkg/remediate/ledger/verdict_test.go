@@ -56,6 +56,13 @@ func TestTheVerdictOnAProbeTurnsItsBreaker(t *testing.T) {
 			if got := s.Breakers[0].Failures; got != tc.failures {
 				t.Errorf("%d failures, want %d", got, tc.failures)
 			}
+			turned := v1alpha1.BreakerState("")
+			if tc.of == 3 {
+				turned = tc.state
+			}
+			if got := TurnedBy(s, step(3)); got != turned || TurnedBy(s, step(7)) != "" {
+				t.Errorf("the entry says that the breaker turned %q, want %q", got, turned)
+			}
 			_, verdict := Reserve(s, request(9, "p", "t9"), r, minute(tc.minute))
 			if verdict.Granted != tc.until.IsZero() || !verdict.Refused.Until.Equal(tc.until) {
 				t.Errorf("granted %t, refused until %s, want %s", verdict.Granted, verdict.Refused.Until, tc.until)

@@ -16,7 +16,7 @@ func ineffective(in *Input, d *Drift) Obstacle {
 	}
 	o := obstacle(ReasonChain, "%s: a person has to look; a change of policy %s, or \"kubectl plumbline assess forgive %s\", lets it be put back again",
 		describeChain(&d.Chain), in.Policy.Name, in.Policy.Name)
-	o.Until = d.Chain.EndTime()
+	o.Until = d.Chain.Until
 	return o
 }
 
@@ -36,5 +36,5 @@ func describeChain(c *effect.Chain) string {
 		return fmt.Sprintf("it was repaired %d times within four hours%s", effect.MostInWindow, last)
 	case effect.ChainUnknown, effect.ChainNone:
 	}
-	return "what earlier repairs of it came to is not known"
+	return "no verdict on the earlier repairs of it can be read" + last
 }

@@ -125,8 +125,8 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"what two did not is tried again":               {drift: func(d *Drift) { d.Attempts = 2 }},
 		"what three repairs did not keep in effect": {
 			drift: func(d *Drift) {
-				d.Chain = effect.Chain{Rule: effect.ChainRegressions, Repairs: []effect.Repair{{WrittenTime: epoch.Add(-time.Hour)}, {WrittenTime: epoch.Add(-time.Hour)}, {WrittenTime: epoch}}}
-			}, want: ReasonChain, until: epoch.Add(3*time.Hour + time.Second),
+				d.Chain = effect.Chain{Rule: effect.ChainRegressions, Repairs: make([]effect.Repair, 3), Until: epoch.Add(3 * time.Hour)}
+			}, want: ReasonChain, until: epoch.Add(3 * time.Hour),
 		},
 		"what earlier repairs came to is not known": {drift: func(d *Drift) { d.Chain.Rule = effect.ChainUnknown }, want: ReasonChain},
 		"what nobody knows the writer of":           {drift: func(d *Drift) { d.Attributed = false }, want: ReasonUnattributed},

@@ -187,9 +187,10 @@ type StepFacts struct {
 	Let      Answer
 	// Assessment of the step, once it was asked for.
 	Assessment *Assessment
-	// Judged: Yes when the ledger knows the verdict, or Unknown to ask again. Told says that people
-	// know it.
+	// Judged: Yes when the ledger knows the verdict, or Unknown to ask again. Turned is what the
+	// verdict turned the breaker to; empty if it turned none. Told says that people know it.
 	Judged Answer
+	Turned v1alpha1.BreakerState
 	Told   bool
 }
 

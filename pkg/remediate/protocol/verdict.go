@@ -29,8 +29,8 @@ func (s *State) copyEffects() Effect {
 	return s.write(func(n *v1alpha1.RemediationPlanStatus) {
 		s.hold(n)
 		for i := range n.Steps {
-			if a := s.Facts.Of(n.Steps[i].Index).Assessment; a != nil && n.Steps[i].Effect == nil {
-				n.Steps[i].Effect = a.Effect.DeepCopy()
+			if f := s.Facts.Of(n.Steps[i].Index); f.Assessment != nil && n.Steps[i].Effect == nil {
+				n.Steps[i].Effect = f.stepEffect()
 			}
 		}
 		n.Effect = worstOf(n.Steps)
@@ -48,7 +48,7 @@ func (s *State) copyEffect(step *v1alpha1.PlanStep) Effect {
 	case f.Assessment.Effect == nil:
 		return nil
 	}
-	effect := *f.Assessment.Effect
+	effect := *f.stepEffect()
 	if _, wrote := outcomeOf(step); wrote && f.Judged != Yes {
 		if f.Judged == Unknown {
 			return s.wait(again, "the ledger could not be told the verdict")
@@ -59,6 +59,15 @@ func (s *State) copyEffect(step *v1alpha1.PlanStep) Effect {
 		return AnnounceEffect{step.Index, effect}
 	}
 	return nil
+}
+
+// stepEffect is what the plan notes of the assessment; nil while the step is measured.
+func (f *StepFacts) stepEffect() *v1alpha1.StepEffect {
+	e := f.Assessment.Effect.DeepCopy()
+	if e != nil {
+		e.BreakerState = f.Turned
+	}
+	return e
 }
 
 // worstOf is the worst verdict on the steps that wrote; empty without one.

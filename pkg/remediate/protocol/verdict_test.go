@@ -29,9 +29,13 @@ func TestVerdictsGoIntoAPlanThatWaitsOrHasEnded(t *testing.T) {
 	}
 	unsettled := func(s *State) { ends(s); s.Plan.Status.Steps[0].Settled = "" }
 	told := read(&ineffective)
-	told.Judged, told.Told = Yes, true
+	told.Judged, told.Told, told.Turned = Yes, true, v1alpha1.BreakerOpen
 	judged := read(&ineffective)
 	judged.Judged = Yes
+	turned := judged
+	turned.Turned = v1alpha1.BreakerOpen
+	opened := ineffective
+	opened.BreakerState = v1alpha1.BreakerOpen
 	failed := read(&ineffective)
 	failed.Judged = Unknown
 	tests := map[string]struct {
@@ -44,6 +48,7 @@ func TestVerdictsGoIntoAPlanThatWaitsOrHasEnded(t *testing.T) {
 		"the ledger is told first":                           {ends, read(&ineffective), ApplyVerdict{0, v1alpha1.VerdictIneffective}},
 		"also while another step waits":                      {refuses, read(&ineffective), ApplyVerdict{0, v1alpha1.VerdictIneffective}},
 		"then people are":                                    {ends, judged, AnnounceEffect{0, ineffective}},
+		"who hear that the verdict opened a breaker":         {ends, turned, AnnounceEffect{0, opened}},
 		"a ledger that was not told is told again":           {ends, failed, Wait{Until: epoch.Add(again), Why: "the ledger could not be told the verdict"}},
 		"what cannot be read is read again":                  {ends, StepFacts{Assessment: &Assessment{Read: Unknown}}, Wait{Until: epoch.Add(again), Why: "the assessment of its effect could not be read"}},
 		"nothing is left to do while it is measured":         {ends, read(nil), Done{}},
@@ -65,7 +70,7 @@ func TestVerdictsGoIntoAPlanThatWaitsOrHasEnded(t *testing.T) {
 		s := endedWell(t, ends, told)
 		s.Plan.Status.Holder = "before"
 		x, ok := Next(s).(WriteStatus)
-		if !ok || x.Status.Steps[0].Effect.Verdict != v1alpha1.VerdictIneffective || x.Status.Effect != v1alpha1.VerdictIneffective || x.Status.Holder != "a" || x.Status.Epoch != 2 {
+		if !ok || x.Status.Steps[0].Effect.Verdict != v1alpha1.VerdictIneffective || x.Status.Effect != v1alpha1.VerdictIneffective || x.Status.Steps[0].Effect.BreakerState != v1alpha1.BreakerOpen || x.Status.Holder != "a" || x.Status.Epoch != 2 {
 			t.Errorf("got %+v", x)
 		}
 	})

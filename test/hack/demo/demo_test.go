@@ -171,6 +171,7 @@ func story(t *testing.T, s *somebody) string {
 		"The policy is activated: the worst first, three in an hour",
 		"A bot that undoes every repair is not fought for ever",
 		"So much drifts at once that one cause must be assumed",
+		"Did the repairs help?",
 		"The evidence of what was done",
 		"Traffic is divided between two versions",
 		"A new version proves itself, and a bad one is rolled back",

@@ -3,6 +3,8 @@
 package remediation
 
 import (
+	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -29,6 +31,11 @@ const podTemplateHash = "5eed"
 // Pods makes the pods of a Deployment, as its controller and the kubelet would.
 func (w *World) Pods(name string, states ...PodState) {
 	w.t.Helper()
+	w.Must(w.CreatePods(w.t.Context(), name, states...))
+}
+
+// CreatePods is Pods for any goroutine.
+func (w *World) CreatePods(ctx context.Context, name string, states ...PodState) error {
 	for i, state := range states {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
@@ -40,10 +47,15 @@ func (w *World) Pods(name string, states ...PodState) {
 			},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "registry.example/shop:1"}}},
 		}
-		w.Must(w.cluster.Admin.Create(w.t.Context(), pod))
+		if err := w.cluster.Admin.Create(ctx, pod); err != nil {
+			return fmt.Errorf("creating pod %s: %w", pod.Name, err)
+		}
 		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{containerIn(state)}}
-		w.Must(w.cluster.Admin.Status().Update(w.t.Context(), pod))
+		if err := w.cluster.Admin.Status().Update(ctx, pod); err != nil {
+			return fmt.Errorf("running pod %s: %w", pod.Name, err)
+		}
 	}
+	return nil
 }
 
 func containerIn(state PodState) corev1.ContainerStatus {

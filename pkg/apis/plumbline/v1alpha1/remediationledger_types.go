@@ -85,6 +85,10 @@ type LedgerEntry struct {
 	// outcome of it, once it has ended.
 	// +optional
 	Outcome LedgerOutcome `json:"outcome,omitempty"`
+	// breakerState is what the verdict on the effect of the step turned the circuit breaker to. It is
+	// absent for a step whose verdict turned none.
+	// +optional
+	BreakerState BreakerState `json:"breakerState,omitempty"`
 }
 
 // BreakerState is the state of a circuit breaker.

@@ -243,6 +243,10 @@ type StepEffect struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	AssessmentName string `json:"assessmentName,omitempty"`
+	// breakerState is what the verdict turned the circuit breaker of the policy to. It is absent if
+	// the step was not the probe of a breaker.
+	// +optional
+	BreakerState BreakerState `json:"breakerState,omitempty"`
 }
 
 // PlanStep is how far one target is.
