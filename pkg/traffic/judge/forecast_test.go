@@ -16,19 +16,25 @@ func TestForesee_IsNearTheMedianOfSimulatedRuns(t *testing.T) {
 		perMinute   int
 		share, base float64
 		factor      float64
+		fresh       bool
 	}{
-		"a tenth of a busy Service, tenfold":     {3000, 0.1, 0.003, 10},
-		"a tenth of a busy Service, threefold":   {3000, 0.1, 0.01, 3},
-		"half of a busy Service, threefold":      {3000, 0.5, 0.01, 3},
-		"a quarter of a small Service, tenfold":  {600, 0.25, 0.003, 10},
-		"a tenth of a busy Service that is well": {3000, 0.1, 0.003, 1},
+		"a tenth of a busy Service, tenfold":     {3000, 0.1, 0.003, 10, false},
+		"a tenth of a busy Service, threefold":   {3000, 0.1, 0.01, 3, false},
+		"half of a busy Service, threefold":      {3000, 0.5, 0.01, 3, false},
+		"a quarter of a small Service, tenfold":  {600, 0.25, 0.003, 10, false},
+		"a tenth beside a fresh control":         {3000, 0.1, 0.003, 10, true},
+		"a tenth of a busy Service that is well": {3000, 0.1, 0.003, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := usual()
 			w.perMinute, w.share, w.base, w.factor, w.minutes = tc.perMinute, tc.share, tc.base, always(tc.factor), 60
+			prospect := Prospect{Share: tc.share, Minimum: time.Minute, HealthThreshold: w.threshold}
+			if w.fresh = tc.fresh; tc.fresh {
+				prospect.Control = tc.share
+			}
 			f := w.many(30)
 			config := DefaultConfig("canary", "stable")
-			o := Foresee(&config, Load{float64(tc.perMinute), tc.base}, []Prospect{{Share: tc.share, Minimum: time.Minute, HealthThreshold: w.threshold}})[0]
+			o := Foresee(&config, Load{float64(tc.perMinute), tc.base}, []Prospect{prospect})[0]
 			got, want := o.Tenfold, f.median
 			switch tc.factor {
 			case 3:

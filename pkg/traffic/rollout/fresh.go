@@ -135,7 +135,7 @@ func (m *machine) isControlSized(weight traffic.Weight) bool {
 
 func (m *machine) askControl(verb WorkVerb, replicas int) {
 	m.askFor(verb, freshControl, replicas)
-	m.next.Run.Control.Replicas = max(m.next.Run.Control.Replicas, replicas)
+	m.next.Run.Control.Replicas = replicas
 }
 
 // growControl has the fresh control follow the canary in a stage. The run does not wait for it.

@@ -75,7 +75,7 @@ func TestNext_EndsOfWorksAboutAFreshControl(t *testing.T) {
 			w.clone.SetName("web-fresh-control")
 		}, v1alpha1.WorkRefused, v1alpha1.WorkNotOwned, "web-fresh-control"},
 		"an update of the baseline": {v1alpha1.WorkUpdateBaseline, 0, nil, v1alpha1.WorkRefused, v1alpha1.WorkInvalidSpec, "another change than the one that run 3 has measured"},
-		"a scale": {v1alpha1.WorkScale, 5, func(t *testing.T, w *world) { w.withControl(t, 3) }, v1alpha1.WorkSucceeded, "", ""},
+		"a scale":                   {v1alpha1.WorkScale, 5, func(t *testing.T, w *world) { w.withControl(t, 3) }, v1alpha1.WorkSucceeded, "", ""},
 		"a scale of an altered control": {v1alpha1.WorkScale, 5, func(t *testing.T, w *world) {
 			setImage(w.withControl(t, 3).clone, "evil:1")
 		}, v1alpha1.WorkRefused, v1alpha1.WorkTargetMoved, "another pod template"},

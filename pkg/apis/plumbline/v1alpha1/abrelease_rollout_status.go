@@ -313,9 +313,10 @@ type RolloutFreshControl struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=96
 	TemplateHash string `json:"templateHash,omitempty"`
-	// requiredReady is how many ready endpoints the percentage of the stage under way needs.
+	// requiredReady is how many ready endpoints the percentage of the stage under way needs; absent before
+	// the first stage.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	RequiredReady int32 `json:"requiredReady,omitempty"`
 	// shortTime is since when it has fewer ready endpoints than that; absent if it has enough.
 	// +optional
