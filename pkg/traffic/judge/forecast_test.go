@@ -55,7 +55,7 @@ func TestForesee_FollowsTheLoad(t *testing.T) {
 		load := Load{rapid.Float64Range(1, 1e7).Draw(t, "requests"), rapid.Float64Range(0, 0.02).Draw(t, "errors")}
 		var stages []Prospect
 		for range rapid.IntRange(1, 4).Draw(t, "stages") {
-			stages = append(stages, Prospect{rapid.Float64Range(0.01, 0.9).Draw(t, "share"), time.Duration(rapid.IntRange(0, 7200).Draw(t, "minimum")) * time.Second, 9500})
+			stages = append(stages, Prospect{Share: rapid.Float64Range(0.01, 0.9).Draw(t, "share"), Minimum: time.Duration(rapid.IntRange(0, 7200).Draw(t, "minimum")) * time.Second, HealthThreshold: 9500})
 		}
 		got := Foresee(&config, load, stages)
 		if len(got) != len(stages) {

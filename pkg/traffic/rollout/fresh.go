@@ -81,6 +81,13 @@ func (s State) owesControl() bool {
 	return s.Run != nil && s.Run.Control != nil && s.Run.Control.Replicas > 0
 }
 
+// isCompared tells whether proxies have the place of the fresh control that the state asks for. After a run a control
+// without requests may still be in the split.
+func (m *machine) isCompared() bool {
+	has, wants := m.Standing.Comparison, m.next.Comparison()
+	return has == wants || has.Weight == 0 && wants.Weight == 0 && !m.next.IsOn()
+}
+
 // newControl returns the fresh control of a run that begins; nil if the run has none. What an earlier run has left is
 // taken over, or scaled to 0.
 func (m *machine) newControl() *FreshControl {
@@ -89,7 +96,7 @@ func (m *machine) newControl() *FreshControl {
 		left = m.next.Run.Control.Replicas
 	}
 	switch {
-	case m.Plan.Control == ControlFresh:
+	case m.Plan.Control == ControlFresh && m.Plan.Strategy.hasCompared():
 		return &FreshControl{Replicas: left}
 	case left > 0:
 		return &FreshControl{Replicas: left, EndTime: m.Now, Message: "the release asks for none"}
@@ -105,11 +112,11 @@ func (m *machine) compares(weight traffic.Weight) bool {
 // controlSize is how many replicas the fresh control has at a weight: as many as the canary.
 func (m *machine) controlSize(weight traffic.Weight) int {
 	run := m.next.Run
-	size := max(run.required(weight), m.next.sized())
-	if canary, is := m.arm(run.Canary); is && !run.isCloned() {
-		size = max(size, cmp.Or(canary.Replicas, canary.Targets))
+	if run.isCloned() {
+		return min(m.size(weight), maxReplicas)
 	}
-	return min(size, maxReplicas)
+	canary, _ := m.arm(run.Canary)
+	return min(max(run.required(weight), cmp.Or(canary.Replicas, canary.Targets)), maxReplicas)
 }
 
 // isControlSized tells whether the fresh control was made and given its size for a weight; it asks for that and waits
@@ -206,10 +213,10 @@ func (m *machine) watchControl() {
 	case m.Plan != nil && m.Plan.Control != ControlFresh:
 		m.endControl(false, "the release asks for none any more")
 	case c.Source != run.From.Hash:
-		m.endControl(true, run.Active+" has another revision than the fresh control")
+		m.endControl(true, "%s has another revision than the fresh control", run.Active)
 	case !is: // nothing is known
 	case !c.isMadeBy(control):
-		m.endControl(true, "another writer has changed the Deployment of "+freshControl)
+		m.endControl(true, "another writer has changed the Deployment of %s", freshControl)
 	case control.Ready >= c.Required:
 		c.ShortSince = time.Time{}
 	default:

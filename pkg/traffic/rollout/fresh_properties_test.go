@@ -163,7 +163,7 @@ func (l *life) checkControl(f rollout.Facts, d rollout.Decision) {
 		case w.Variation != control:
 		case w.Verb == rollout.ScaleClone && w.Replicas == 0 && !isOut:
 			l.Errorf("the control is scaled to 0, and proxies have %+v", f.Standing)
-		case w.Verb == rollout.CreateClone && (f.Standing.Comparison.Weight > 0 && l.state.Run != nil && l.state.Run.Number == w.Run || w.ExpectedHash != d.After.Run.From.Hash || f.Paused):
+		case w.Verb == rollout.CreateClone && (f.Standing.Comparison.Weight > 0 && !f.Standing.Checking || w.ExpectedHash != d.After.Run.From.Hash || f.Paused):
 			l.Errorf("the control is made by %+v, paused %v, and proxies have %+v", w, f.Paused, f.Standing)
 		case w.Verb == rollout.ChangeBaseline || w.Verb == rollout.HoldMinimum:
 			l.Errorf("the control gets a %s", w.Verb)

@@ -47,7 +47,10 @@ func PlanOf(r *v1alpha1.ABRelease, named *v1alpha1.RolloutStrategySpec, has Inst
 	if err := plan.settleGroups(r); err != nil {
 		return nil, err
 	}
-	return plan, plan.demandComparison()
+	if err := plan.demandComparison(); err != nil {
+		return nil, err
+	}
+	return plan, nil
 }
 
 // controlOf a release.
@@ -58,9 +61,14 @@ func controlOf(r *v1alpha1.ABRelease) ControlMode {
 	return ControlStable
 }
 
+// hasCompared tells whether a stage can be compared with a fresh control.
+func (s Strategy) hasCompared() bool {
+	return slices.ContainsFunc(s.Stages, func(s Stage) bool { return s.Weight > 0 && s.Weight <= release.MaxControl })
+}
+
 // demandComparison refuses a fresh control that no stage would be compared with.
 func (p *Plan) demandComparison() error {
-	if p.Control != ControlFresh || slices.ContainsFunc(p.Strategy.Stages, func(s Stage) bool { return s.Weight > 0 && s.Weight <= release.MaxControl }) {
+	if p.Control != ControlFresh || p.Strategy.hasCompared() {
 		return nil
 	}
 	return fmt.Errorf("spec.rollout.analysis.control: a fresh control gets as many requests as the canary, up to %s%%, and no stage of the strategy has from above 0%% to that: add one, or set Stable", percent(release.MaxControl))

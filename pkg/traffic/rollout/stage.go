@@ -346,5 +346,5 @@ func (m *machine) isRouted(what string) bool { return m.isSettled() || m.waitPro
 
 // isSettled tells whether proxies have the weight that the state asks for.
 func (m *machine) isSettled() bool {
-	return m.Standing.Active == m.next.Active && m.Standing.Weight == m.next.Weight() && m.Standing.Checking == m.next.IsChecking() && m.Standing.Comparison == m.next.Comparison() && m.Standing.Acknowledged
+	return m.Standing.Active == m.next.Active && m.Standing.Weight == m.next.Weight() && m.Standing.Checking == m.next.IsChecking() && m.isCompared() && m.Standing.Acknowledged
 }
