@@ -83,12 +83,12 @@ func TestACanaryIsComparedWithAFreshControl(t *testing.T) {
 	})
 	s.wait(r, patience, "the stage of 60 % has begun", func(r *v1alpha1.ABRelease) bool { return r.Status.Rollout.Stage == 2 })
 	canary.fails.Store(0)
-	if a := r.Status.Rollout.Analysis; len(a.Stages) != 1 || a.Stages[0].Verdict != "Pass" || a.Stages[0].Variations[0].Variation != v1alpha1.FreshControl || a.Stages[0].Variations[0].Samples == 0 {
-		t.Errorf("the canary was compared with %+v", a.Stages)
-	}
 	zero := s.asks(r, 3, v1alpha1.WorkScale) // above 33 % the stable variation is the control
 	if zero.Spec.Variation != v1alpha1.FreshControl || *zero.Spec.Replicas != 0 || r.Status.Split != "stable 40 / canary 60" {
 		t.Errorf("work 3 is %+v, and in force is %q", zero.Spec, r.Status.Split)
+	}
+	if a := r.Status.Rollout.Analysis; len(a.Stages) != 1 || a.Stages[0].Verdict != "Pass" || a.Stages[0].Variations[0].Variation != v1alpha1.FreshControl || a.Stages[0].Variations[0].Samples == 0 {
+		t.Errorf("the canary was compared with %+v", a.Stages)
 	}
 	answered := control.asked.Load()
 	s.done(executor, zero)
