@@ -66,7 +66,7 @@ func waitsForPerson(reason rollout.WaitReason) bool {
 		return true
 	case rollout.WaitDeployment, rollout.WaitCapacity, rollout.WaitFallback, rollout.WaitAcknowledgment, rollout.WaitTraffic, rollout.WaitMinimumTime,
 		rollout.WaitDecision, rollout.WaitData, rollout.WaitProxyCounts, rollout.WaitPaused, rollout.WaitFailed, rollout.WaitRevision, rollout.WaitInvalid, rollout.WaitReturn, rollout.WaitGate, rollout.WaitCohortCheck,
-		rollout.WaitWork, rollout.WaitBaselinePods:
+		rollout.WaitWork, rollout.WaitBaselinePods, rollout.WaitControl:
 		return false
 	}
 	return false

@@ -72,7 +72,7 @@ func (x *XDS) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&x.DeploymentName, "deployment-name", "plumbline-xds", "the discovery server's own Deployment; owns a Secret that had to be made again")
 	fs.BoolVar(&x.VerifyProxyAddress, "verify-proxy-address", true, "take a proxy's token from an address of its pod alone; false where the network translates the addresses of pods")
 	fs.BoolVar(&x.Rollouts, "rollouts", false, "carry out the rollouts of ABReleases; it needs rights to read RolloutStrategies and workloads")
-	fs.BoolVar(&x.ReleaseSeries, "release-series", false, "have the metrics name each release whose run is on: up to six series more for each; needs --rollouts")
+	fs.BoolVar(&x.ReleaseSeries, "release-series", false, "have the metrics name each release whose run is on: up to nine series more for each; needs --rollouts")
 	x.Gates.AddFlags(fs)
 	x.Faces.AddFlags(fs)
 	fs.StringVar(&x.PodName, "pod-name", "", "name of the own pod; needed with --peer-token-file")

@@ -79,8 +79,9 @@ type Forecast struct {
 	Healthy time.Duration
 }
 
-// ForecastOf returns the forecast of a strategy; nil if the strategy cannot be carried out, or without a load.
-func ForecastOf(spec *v1alpha1.RolloutStrategySpec, load *Load) *Forecast {
+// ForecastOf returns the forecast of a strategy, for a canary that is compared with such a control; nil if the strategy
+// cannot be carried out, or without a load.
+func ForecastOf(spec *v1alpha1.RolloutStrategySpec, load *Load, control v1alpha1.ControlType) *Forecast {
 	if spec == nil || load == nil {
 		return nil
 	}
@@ -90,7 +91,7 @@ func ForecastOf(spec *v1alpha1.RolloutStrategySpec, load *Load) *Forecast {
 	if err != nil {
 		return nil
 	}
-	f := &Forecast{Load: *load, Stages: plan.Strategy.Foresee(load.Load)}
+	f := &Forecast{Load: *load, Stages: plan.Strategy.Foresee(load.Load, rollout.ControlMode(control))}
 	for i := range f.Stages {
 		switch s := &f.Stages[i]; {
 		case s.IsJudged && s.Healthy == 0:

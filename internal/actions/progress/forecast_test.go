@@ -80,7 +80,7 @@ func TestLoadOf(t *testing.T) {
 
 func TestForecastOf(t *testing.T) {
 	busy := &Load{Load: judge.Load{RequestsPerMinute: 6000, ErrorRate: 0.003}}
-	f := ForecastOf(ramp(10, 50, 100), busy)
+	f := ForecastOf(ramp(10, 50, 100), busy, v1alpha1.ControlStable)
 	if f == nil || len(f.Stages) != 3 {
 		t.Fatalf("%+v", f)
 	}
@@ -91,10 +91,10 @@ func TestForecastOf(t *testing.T) {
 	if f.Healthy != sum || sum < 3*time.Minute {
 		t.Errorf("a healthy canary takes %s, and its stages %s", f.Healthy, sum)
 	}
-	if f := ForecastOf(ramp(10, 100), &Load{Load: judge.Load{RequestsPerMinute: 1e-6}}); f == nil || f.Healthy != 0 {
+	if f := ForecastOf(ramp(10, 100), &Load{Load: judge.Load{RequestsPerMinute: 1e-6}}, v1alpha1.ControlStable); f == nil || f.Healthy != 0 {
 		t.Errorf("without requests no stage passes: %+v", f)
 	}
-	for name, f := range map[string]*Forecast{"no strategy": ForecastOf(nil, busy), "no load": ForecastOf(ramp(10), nil), "a faulty strategy": ForecastOf(ramp(50, 10), busy)} {
+	for name, f := range map[string]*Forecast{"no strategy": ForecastOf(nil, busy, v1alpha1.ControlStable), "no load": ForecastOf(ramp(10), nil, v1alpha1.ControlStable), "a faulty strategy": ForecastOf(ramp(50, 10), busy, v1alpha1.ControlStable)} {
 		if f != nil {
 			t.Errorf("%s: %+v", name, f)
 		}

@@ -73,6 +73,7 @@ func LintRelease(r *v1alpha1.ABRelease, f *ManifestFacts) (findings []Finding, u
 	for i := range r.Spec.Variations {
 		l.variation(i)
 	}
+	l.control()
 	l.executor()
 	l.strategy()
 	return l.findings, l.unread
@@ -128,7 +129,7 @@ func Hints(r *v1alpha1.ABRelease, f *ManifestFacts) []Finding {
 func (l *linter) variation(i int) {
 	v := &l.release.Spec.Variations[i]
 	if v.Clone != nil {
-		l.clone(i)
+		l.clone(l.release, v)
 	}
 	field := fmt.Sprintf("spec.variations[%d]", i)
 	if v.Workload != nil {

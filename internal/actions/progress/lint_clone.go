@@ -27,17 +27,26 @@ func NeedsExecutor(r *v1alpha1.ABRelease) bool {
 			return true
 		}
 	}
-	return r.Spec.Rollout != nil && r.Spec.Rollout.Fallback == v1alpha1.FallbackHoldMinReplicas
+	return r.Spec.HasFreshControl() || r.Spec.Rollout != nil && r.Spec.Rollout.Fallback == v1alpha1.FallbackHoldMinReplicas
+}
+
+// control makes the body of the fresh control, which tells whether the Service selects its pods.
+func (l *linter) control() {
+	if !l.release.Spec.HasFreshControl() {
+		return
+	}
+	seen := clone.WithControl(l.release, v1alpha1.FreshControl)
+	l.clone(seen, &seen.Spec.Variations[len(seen.Spec.Variations)-1])
 }
 
 // clone makes the body that the executor would write, which tells whether the Service selects its pods.
-func (l *linter) clone(i int) {
-	v, stable := &l.release.Spec.Variations[i], l.facts.Workloads[l.release.Spec.Stable]
+func (l *linter) clone(release *v1alpha1.ABRelease, v *v1alpha1.Variation) {
+	stable := l.facts.Workloads[release.Spec.Stable]
 	if stable.Object == nil || l.facts.ServiceUnread != "" {
 		return // the workload and the Service have findings of their own
 	}
 	refused := (*clone.RefusedError)(nil)
-	if _, err := clone.BodyOf(l.release, v.Name, stable.Object, l.facts.ServiceSelector, 1); errors.As(err, &refused) {
+	if _, err := clone.BodyOf(release, v.Name, stable.Object, l.facts.ServiceSelector, 1); errors.As(err, &refused) {
 		l.find(refused.Field, refused.Message, "correct the variation")
 	}
 }

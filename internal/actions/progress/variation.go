@@ -54,7 +54,7 @@ func proxiesOf(status *v1alpha1.ABReleaseStatus) *Proxies {
 	return p
 }
 
-// variationsOf returns the variations of the spec, the active one first.
+// variationsOf returns the variations of the spec, the active one first, and the fresh control while it is in the split.
 func variationsOf(r *v1alpha1.ABRelease) []Variation {
 	var canary v1alpha1.VariationName
 	if in := r.Status.Rollout; in != nil && in.Run != nil && !hasEnded(in.Run.State) {
@@ -64,6 +64,9 @@ func variationsOf(r *v1alpha1.ABRelease) []Variation {
 	all := make([]Variation, 0, len(r.Spec.Variations))
 	for i := range r.Spec.Variations {
 		all = append(all, variationOf(r, r.Spec.Variations[i].Name, canary))
+	}
+	if slices.ContainsFunc(r.Status.Wanted, func(w v1alpha1.WantedWeight) bool { return w.Variation == v1alpha1.FreshControl }) {
+		all = append(all, variationOf(r, v1alpha1.FreshControl, canary))
 	}
 	slices.SortStableFunc(all, func(x, y Variation) int { return cmp.Compare(rank(x.Name == active), rank(y.Name == active)) })
 	return all

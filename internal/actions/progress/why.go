@@ -94,7 +94,8 @@ func Explain(q *Question) Explanation {
 		e.Gates = append(e.Gates, g.group())
 	}
 	if hasRequests(in.Run) {
-		e.Gates = append(e.Gates, g.pods(), g.proxies(), g.observed())
+		e.Gates = append(append(e.Gates, g.pods()), g.control()...)
+		e.Gates = append(e.Gates, g.proxies(), g.observed())
 	}
 	if i := int(in.Stage) - 1; in.Run.State == "Running" && i >= 0 && i < len(in.Run.Stages) {
 		g.stage = &in.Run.Stages[i]

@@ -101,7 +101,7 @@ func (a *app) lint(ctx context.Context, filename string, given *progress.Load) e
 		}
 		findings += len(found)
 		describeFindings(&d, "RolloutStrategy "+s.Name, found, nil, &s.Spec)
-		if f := progress.ForecastOf(&s.Spec, given); f != nil {
+		if f := progress.ForecastOf(&s.Spec, given, v1alpha1.ControlStable); f != nil {
 			describeForecast(&d, f)
 		}
 	}
@@ -141,7 +141,11 @@ func describeRun(d *invocation.Description, r *v1alpha1.ABRelease, facts *progre
 	if load == nil {
 		load = progress.LoadOf(&facts.Current)
 	}
-	switch f := progress.ForecastOf(spec, load); {
+	control := v1alpha1.ControlStable
+	if r.Spec.HasFreshControl() {
+		control = v1alpha1.ControlFresh
+	}
+	switch f := progress.ForecastOf(spec, load, control); {
 	case r.Spec.Rollout == nil || spec == nil:
 	case !r.Spec.HasRequests():
 		d.Line(1, "no forecast: readiness and restarts decide about groups, and each stage takes its duration")

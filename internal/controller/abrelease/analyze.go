@@ -30,13 +30,13 @@ func (r *Reconciler) analyze(ctx context.Context, s *subject, before rollout.Sta
 	if !before.IsOn() {
 		return rollout.Health{}
 	}
-	a := &analysis{Analysis: rollout.AnalysisOf(&s.release.Status), config: judge.DefaultConfig(before.Run.Canary, before.Run.Active)}
+	a := &analysis{Analysis: rollout.AnalysisOf(&s.release.Status), config: judge.DefaultConfig(before.Run.Canary, before.ComparedWith())}
 	a.config.Buckets = signals.Bounds()
 	if a.Problem != "" {
 		r.Log.Info("the checkpoint of a run could not be read; its measurement begins anew", "release", s.release.Namespace+"/"+s.release.Name, "error", a.Problem)
 	}
 	sequence := uint64(0)
-	if standing.Acknowledged && standing.Checking == before.IsChecking() && len(s.decision.After.Clamped) == 0 {
+	if standing.Acknowledged && standing.Checking == before.IsChecking() && standing.Comparison == before.Comparison() && len(s.decision.After.Clamped) == 0 {
 		sequence = s.decision.After.Split.Sequence
 	}
 	var isFresh bool
@@ -54,7 +54,7 @@ func (r *Reconciler) analyze(ctx context.Context, s *subject, before rollout.Sta
 		return rollout.Health{}
 	}
 	facts := rollout.FactsOf(before, s.now.Truncate(time.Second))
-	facts.InFlight, facts.ControlInFlight = s.inFlight(before.Run.Canary), s.inFlight(before.Run.Active)
+	facts.InFlight, facts.ControlInFlight = s.inFlight(before.Run.Canary), s.inFlight(before.ComparedWith())
 	assessment := judge.Judge(a.State, &a.config, &facts)
 	a.assessment = &assessment
 	return rollout.HealthOf(before, &assessment)

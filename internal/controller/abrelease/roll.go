@@ -50,15 +50,20 @@ func (s *subject) shiftTerms(terms release.Terms) release.Terms {
 	if active == "" {
 		active = string(s.release.Spec.Stable)
 	}
+	comparison := state.Comparison()
 	if s.ordered {
-		weight = 0
+		weight, comparison.Weight = 0, 0
 	}
-	return shifted(terms, active, weight, state.IsChecking() && !s.ordered)
+	return shifted(terms, active, weight, comparison, state.IsChecking() && !s.ordered)
 }
 
-// shifted terms give the canary a weight, and have the active variation serve it in a cohort check.
-func shifted(terms release.Terms, active string, weight traffic.Weight, checking bool) release.Terms {
-	if terms = terms.Shift(active, weight); checking {
+// shifted terms give the canary a weight, and the fresh control its own one. In a cohort check the active variation
+// serves both.
+func shifted(terms release.Terms, active string, weight traffic.Weight, comparison rollout.Comparison, checking bool) release.Terms {
+	if terms = terms.Shift(active, weight); comparison.HasControl {
+		terms = terms.Compare(comparison.Weight)
+	}
+	if checking {
 		return terms.Check()
 	}
 	return terms
@@ -103,7 +108,7 @@ func (r *Reconciler) roll(ctx context.Context, s *subject) error {
 	if s.facts.Terms != nil {
 		now = *s.facts.Terms
 	}
-	terms, prepares := shifted(now, decision.After.Active, decision.Weight, decision.Checking), r.prepares(s, decision.After)
+	terms, prepares := shifted(now, decision.After.Active, decision.Weight, decision.Comparison, decision.Checking), r.prepares(s, decision.After)
 	if sameWishes(terms.Wishes, now.Wishes) && isChecked(terms) == isChecked(now) && prepares == s.facts.Prepares {
 		return nil
 	}
@@ -112,12 +117,7 @@ func (r *Reconciler) roll(ctx context.Context, s *subject) error {
 }
 
 func sameWishes(a, b []traffic.Wish) bool {
-	for i := range a {
-		if a[i].Variation != b[i].Variation || a[i].Weight != b[i].Weight {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a, b, func(a, b traffic.Wish) bool { return a.Variation == b.Variation && a.Weight == b.Weight })
 }
 
 // specFacts are what the spec and the status say, whatever a run divides.
@@ -146,16 +146,21 @@ func (r *Reconciler) rolloutFacts(ctx context.Context, s *subject) rollout.Facts
 	if r.Revisions == nil || s.endpoints == nil {
 		return f
 	}
-	if cloned := rollout.CloneOf(s.release); cloned != nil {
+	cloned := rollout.CloneOf(s.release)
+	if cloned != nil {
 		r.readClone(ctx, s, &f, cloned)
-		return f
 	}
 	for _, v := range s.decision.After.Split.Variations {
-		if v.Workload == nil {
+		isControl := v.Name == string(v1alpha1.FreshControl)
+		if v.Workload == nil || cloned != nil && !isControl {
 			continue
 		}
 		arm, err := r.readArm(ctx, *v.Workload, s.endpoints[v.Name].Revisions)
-		if err != nil {
+		switch {
+		case err != nil && isControl: // no deletion waits for it
+			r.tellUnread(s, v.Name, err)
+			continue
+		case err != nil:
 			r.unread(s, v.Name, err)
 			continue
 		}
@@ -207,13 +212,22 @@ func (r *Reconciler) plan(ctx context.Context, s *subject) (*rollout.Plan, error
 // rolloutStanding is what has become of the split that is in force.
 func (s *subject) rolloutStanding() rollout.Standing {
 	wanted := s.decision.After.Wanted
-	standing := rollout.Standing{Active: wanted.Stable(), Weight: wanted[1].Weight, Checking: isChecked(s.decision.After.Terms())}
+	standing := rollout.Standing{Active: wanted.Stable(), Weight: wanted[1].Weight, Comparison: comparisonOf(wanted), Checking: isChecked(s.decision.After.Terms())}
 	switch s.standing() {
 	case release.Acknowledged, release.Proceeded:
 		standing.Acknowledged = true
 	case release.Acknowledging, release.Overdue, release.Unobserved, release.Unrouted, release.NotYetRedirected:
 	}
 	return standing
+}
+
+// comparisonOf returns the place of a fresh control in shares.
+func comparisonOf(shares traffic.Shares) rollout.Comparison {
+	at := slices.IndexFunc(shares, func(s traffic.Share) bool { return s.Variation == string(v1alpha1.FreshControl) })
+	if at < 0 {
+		return rollout.Comparison{}
+	}
+	return rollout.Comparison{HasControl: true, Weight: shares[at].Weight}
 }
 
 // rolloutAgain is when time alone moves the rollout; zero if it does not.
@@ -285,4 +299,5 @@ var eventReasons = map[rollout.EventName]string{
 	rollout.MeasurementVoided: "MeasurementVoided", rollout.WaitOverdue: "WaitOverdue", rollout.VerbAnswered: "VerbAnswered",
 	rollout.RequestsReturned: "RequestsReturned", rollout.WorkNotDone: "WorkNotDone", rollout.CohortCheckStarted: "CohortCheckStarted", rollout.CohortCheckEnded: "CohortCheckEnded", rollout.BaselineUpdated: "BaselineUpdated",
 	rollout.ChangeQueued: "ChangeQueued", rollout.MinimumHeld: "MinReplicasHeld", rollout.MinimumPutBack: "MinReplicasPutBack",
+	rollout.ControlEnded: "ControlEnded",
 }

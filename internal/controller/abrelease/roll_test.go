@@ -51,15 +51,22 @@ func rolling(t *testing.T) (*world, *workloads) {
 // tells has both variations tell counts of ten seconds, in the split that is in force.
 func (w *world) tells(number uint64, failedOfCanary uint64) {
 	w.clock.Step(10 * time.Second)
-	cell := func(variation string, position, over, failed uint64) traffic.Cell {
-		return traffic.Cell{
-			Part: "a", Position: traffic.Position{Epoch: 1, Cell: position}, Variation: variation, Port: 80, Sequence: w.router.Current().Sequence,
-			Start: w.clock.Now().Add(-10 * time.Second), From: w.clock.Now().Add(-10 * time.Second), To: w.clock.Now(), Over: over, Failed: failed,
-			Latency: make([]uint64, signals.Buckets), Spread: traffic.Spread{Proxies: 1, N: over, X: failed, NN: float64(over * over), XN: float64(over * failed), XX: float64(failed * failed)},
-			Coverage: traffic.Coverage{Expected: 1, Telling: 1},
-		}
+	w.router.Count(w.cell("stable", 2*number-1, 900, 2), w.cell("canary", 2*number, 100, failedOfCanary))
+}
+
+// tellsAll does so beside a fresh control. The stable variation has no failures.
+func (w *world) tellsAll(number, failedOfCanary, failedOfControl uint64) {
+	w.clock.Step(10 * time.Second)
+	w.router.Count(w.cell("stable", 3*number-2, 800, 0), w.cell("canary", 3*number-1, 100, failedOfCanary), w.cell("fresh-control", 3*number, 100, failedOfControl))
+}
+
+func (w *world) cell(variation string, position, over, failed uint64) traffic.Cell {
+	return traffic.Cell{
+		Part: "a", Position: traffic.Position{Epoch: 1, Cell: position}, Variation: variation, Port: 80, Sequence: w.router.Current().Sequence,
+		Start: w.clock.Now().Add(-10 * time.Second), From: w.clock.Now().Add(-10 * time.Second), To: w.clock.Now(), Over: over, Failed: failed,
+		Latency: make([]uint64, signals.Buckets), Spread: traffic.Spread{Proxies: 1, N: over, X: failed, NN: float64(over * over), XN: float64(over * failed), XX: float64(failed * failed)},
+		Coverage: traffic.Coverage{Expected: 1, Telling: 1},
 	}
-	w.router.Count(cell("stable", 2*number-1, 900, 2), cell("canary", 2*number, 100, failedOfCanary))
 }
 
 func TestAGoodRevisionGetsAllRequests(t *testing.T) {

@@ -30,7 +30,7 @@ type weight struct {
 // series are the gauges with the names of releases.
 type series struct{ metrics *RolloutMetrics }
 
-// Series returns the gauges that name releases: up to six series for each run that is on. They are
+// Series returns the gauges that name releases: up to nine series for each run that is on. They are
 // registered where they are wanted alone, as their number grows with the cluster.
 func (m *RolloutMetrics) Series() prometheus.Collector { return series{m} }
 

@@ -92,8 +92,8 @@ func (r *Reconciler) workAnswers(ctx context.Context, s *subject, before *rollou
 	return rollout.AnswersOf(s.release, works.Items), nil
 }
 
-// windUp has the minimum put back that a release holds which decides no more: its rollout is gone from the spec,
-// or the release is deleted while another one divides the Service.
+// windUp has the minimum put back that a release holds which decides no more, and its fresh control scaled to 0: its
+// rollout is gone from the spec, or the release is deleted while another one divides the Service.
 func (r *Reconciler) windUp(ctx context.Context, s *subject) error {
 	if s.release.Spec.Rollout != nil && !s.deleting() {
 		return nil
@@ -103,7 +103,11 @@ func (r *Reconciler) windUp(ctx context.Context, s *subject) error {
 	if err != nil {
 		return err
 	}
-	s.rollout = rollout.WindUp(rollout.Facts{Before: before, Works: answers, Now: s.now})
+	facts := rollout.Facts{Before: before, Works: answers, Now: s.now}
+	if s.decision.After != nil {
+		facts.Standing = s.rolloutStanding()
+	}
+	s.rollout = rollout.WindUp(facts)
 	return nil
 }
 

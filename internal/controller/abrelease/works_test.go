@@ -29,6 +29,9 @@ type executor struct {
 	// keeps says that the executor goes on with the image of the clone, whatever the spec asks for by then.
 	keeps bool
 	size  int
+	// control is the size of the fresh control, and dead says that its pods are not ready.
+	control int
+	dead    bool
 	// did are the works that were carried out, in their order.
 	did []string
 	// answers has what it says of a verb in place of carrying the work out.
@@ -97,7 +100,10 @@ func (e *executor) work(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e.ready["canary"] = e.size
+	e.ready["canary"], e.ready["fresh-control"] = e.size, e.control
+	if e.dead {
+		e.ready["fresh-control"] = 0
+	}
 }
 
 func (e *executor) works(t *testing.T) []v1alpha1.ReleaseWork {
@@ -124,6 +130,11 @@ func (e *executor) carryOut(t *testing.T, work *v1alpha1.ReleaseWork) {
 		t.Errorf("work %s was asked for before the status has it", work.Name)
 	}
 	line := string(work.Spec.Verb)
+	if work.Spec.Variation == v1alpha1.FreshControl {
+		e.control = int(*work.Spec.Replicas)
+		e.did = append(e.did, fmt.Sprintf("%s of fresh-control %d", line, e.control))
+		return
+	}
 	switch work.Spec.Verb {
 	case v1alpha1.WorkCreateClone:
 		e.size, e.cloneImage = int(*work.Spec.Replicas), string(r.Spec.Variations[1].Clone.Image)

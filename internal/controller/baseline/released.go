@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/clone"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/work"
 )
 
@@ -36,6 +37,7 @@ func (r *Reconciler) readReleased(ctx context.Context, s *subject, state *specgu
 	if mark.Release, err = r.keepRelease(ctx, s, mark, last); err != nil {
 		return nil, err
 	}
+	mark.Release = clone.WithControl(mark.Release, last.Spec.Variation)
 	var from *unstructured.Unstructured
 	if work.HasStart(last, mark.Release) {
 		if from, err = r.readStart(ctx, s, mark.Release, last); err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/clone"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/work"
 )
 
@@ -53,6 +54,7 @@ func (r *Reconciler) fill(ctx context.Context, f *work.Facts) (err error) {
 	if string(f.Release.UID) != f.Work.Spec.ReleaseUID {
 		return nil // the rest is about another release
 	}
+	f.Release = clone.WithControl(f.Release, f.Work.Spec.Variation)
 	if f.Executor, err = r.executorMay(ctx, f); err != nil || f.Executor.Right != work.RightGiven {
 		return err
 	}

@@ -92,7 +92,7 @@ func problemOf(in *v1alpha1.ABRelease) string {
 func releaseOf(in *v1alpha1.ABRelease) doctor.Release {
 	out := doctor.Release{
 		Namespace: in.Namespace, Name: in.Name, Strategy: in.Spec.Rollout.StrategyName,
-		NeedsExecutor: rollout.CloneOf(in) != nil || in.Spec.Rollout.Fallback == v1alpha1.FallbackHoldMinReplicas,
+		NeedsExecutor: rollout.CloneOf(in) != nil || in.Spec.HasFreshControl() || in.Spec.Rollout.Fallback == v1alpha1.FallbackHoldMinReplicas,
 	}
 	if out.NeedsExecutor {
 		out.Problem = problemOf(in)

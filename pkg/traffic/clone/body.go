@@ -48,7 +48,7 @@ func assemble(release *v1alpha1.ABRelease, v *v1alpha1.Variation, changed *unstr
 	}
 	delete(spec, "paused") // a paused Deployment makes no pods
 	spec["replicas"] = int64(replicas)
-	spec["selector"] = map[string]any{"matchLabels": map[string]any{v1alpha1.LabelClone: string(release.UID)}}
+	spec["selector"] = map[string]any{"matchLabels": map[string]any{v1alpha1.LabelClone: ownLabel(release.UID, v.Name)}}
 	out := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	if err := unstructured.SetNestedStringMap(out.Object, podLabels, "spec", "template", "metadata", "labels"); err != nil {
 		return nil, refuse(fieldOf(string(release.Spec.Stable), "workload"), "the pod template of the Deployment %s cannot be read: %v", changed.GetName(), err)
@@ -57,7 +57,7 @@ func assemble(release *v1alpha1.ABRelease, v *v1alpha1.Variation, changed *unstr
 	out.SetKind(changed.GetKind())
 	out.SetNamespace(release.Namespace)
 	out.SetName(v1alpha1.CloneName(release.Name, v.Name))
-	out.SetLabels(overlay(withoutMarks(changed.GetLabels()), podLabelsOf(v), map[string]string{v1alpha1.LabelClone: string(release.UID)}))
+	out.SetLabels(overlay(withoutMarks(changed.GetLabels()), podLabelsOf(v), map[string]string{v1alpha1.LabelClone: ownLabel(release.UID, v.Name)}))
 	if kept := noteChange(withoutMarks(changed.GetAnnotations()), v.Clone); kept != nil {
 		out.SetAnnotations(kept)
 	}
@@ -76,7 +76,8 @@ func OwnerOf(release *v1alpha1.ABRelease) metav1.OwnerReference {
 // Owned says whether an object is a clone of the release.
 func Owned(release *v1alpha1.ABRelease, object *unstructured.Unstructured) bool {
 	owner := metav1.GetControllerOfNoCopy(object)
-	return owner != nil && owner.UID == release.UID && object.GetLabels()[v1alpha1.LabelClone] == string(release.UID)
+	label := object.GetLabels()[v1alpha1.LabelClone]
+	return owner != nil && owner.UID == release.UID && (label == ownLabel(release.UID, "") || label == ownLabel(release.UID, v1alpha1.FreshControl))
 }
 
 // Renew returns a clone of an earlier run with another body: uid, resourceVersion and what the
@@ -106,7 +107,7 @@ func podLabelsOf(v *v1alpha1.Variation) map[string]string {
 
 // labelsOfPods returns the labels of the clone's pods.
 func labelsOfPods(release *v1alpha1.ABRelease, v *v1alpha1.Variation, baseline *unstructured.Unstructured) map[string]string {
-	return overlay(templateLabels(baseline), podLabelsOf(v), map[string]string{v1alpha1.LabelClone: string(release.UID)})
+	return overlay(templateLabels(baseline), podLabelsOf(v), map[string]string{v1alpha1.LabelClone: ownLabel(release.UID, v.Name)})
 }
 
 // overlay returns a map in which the later entry of a key holds.
@@ -121,7 +122,7 @@ func overlay(layers ...map[string]string) map[string]string {
 // demandUnselected refuses pods that the Service or the baseline would select: requests would reach
 // them at any percentage, and two Deployments would fight for them.
 func demandUnselected(release *v1alpha1.ABRelease, v *v1alpha1.Variation, baseline *unstructured.Unstructured, service, podLabels map[string]string) error {
-	field := fieldOf(string(v.Name), "clone.podLabels")
+	field := podLabelsField(v.Name)
 	if len(service) > 0 && labels.SelectorFromSet(service).Matches(labels.Set(podLabels)) {
 		return refuse(field, "the Service %s selects the pods of the clone: give another value to one of %s",
 			release.Spec.ServiceName, list(slices.Sorted(maps.Keys(service))))

@@ -45,6 +45,9 @@ func cloneOf(release *v1alpha1.ABRelease, name v1alpha1.VariationName) (*v1alpha
 			return v, nil
 		}
 	}
+	if name == v1alpha1.FreshControl {
+		return nil, refuse("spec.rollout.analysis.control", "the release asks for no fresh control: set Fresh")
+	}
 	return nil, refuse("spec.variations", "the release has no variation %s: add it", name)
 }
 
@@ -97,7 +100,7 @@ func changeTemplate(object *unstructured.Unstructured, v *v1alpha1.Variation) er
 
 // containersOf returns how each container differs, with the name of the only one filled in.
 func containersOf(object *unstructured.Unstructured, v *v1alpha1.Variation) ([]v1alpha1.CloneContainer, error) {
-	if len(v.Clone.Containers) > 0 {
+	if len(v.Clone.Containers) > 0 || isUnchanged(v.Clone) {
 		return v.Clone.Containers, nil
 	}
 	names := containerNames(object, groups[0])

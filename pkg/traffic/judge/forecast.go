@@ -29,6 +29,8 @@ type Load struct {
 type Prospect struct {
 	// Share of the requests that the canary gets, from 0 to 1.
 	Share float64
+	// Control is the share of the control; 0 if the control gets the rest.
+	Control float64
 	// Minimum is how long the stage is measured at least.
 	Minimum time.Duration
 	// HealthThreshold is the wanted success rate in hundredths of a percent, 0 to 10,000.
@@ -97,9 +99,13 @@ func (f *forecast) search(factor float64, least time.Duration, verdict Verdict) 
 func (f *forecast) count(s *State, factor float64, lasts time.Duration) {
 	n := positive(f.load.RequestsPerMinute) * lasts.Minutes()
 	share := min(positive(f.stage.Share), 1)
+	control := 1 - share
+	if of := positive(f.stage.Control); of > 0 {
+		control = min(of, control)
+	}
 	number := uint64(2*f.number - 1) //nolint:gosec // at least 1
 	m := traffic.Measurement{Cells: []traffic.Cell{
-		f.cell(f.config.Canary, number, n*share, factor), f.cell(f.config.Control, number+1, n*(1-share), 1),
+		f.cell(f.config.Canary, number, n*share, factor), f.cell(f.config.Control, number+1, n*control, 1),
 	}}
 	s.Count(f.config, &m)
 }

@@ -16,19 +16,25 @@ func TestForesee_IsNearTheMedianOfSimulatedRuns(t *testing.T) {
 		perMinute   int
 		share, base float64
 		factor      float64
+		fresh       bool
 	}{
-		"a tenth of a busy Service, tenfold":     {3000, 0.1, 0.003, 10},
-		"a tenth of a busy Service, threefold":   {3000, 0.1, 0.01, 3},
-		"half of a busy Service, threefold":      {3000, 0.5, 0.01, 3},
-		"a quarter of a small Service, tenfold":  {600, 0.25, 0.003, 10},
-		"a tenth of a busy Service that is well": {3000, 0.1, 0.003, 1},
+		"a tenth of a busy Service, tenfold":     {3000, 0.1, 0.003, 10, false},
+		"a tenth of a busy Service, threefold":   {3000, 0.1, 0.01, 3, false},
+		"half of a busy Service, threefold":      {3000, 0.5, 0.01, 3, false},
+		"a quarter of a small Service, tenfold":  {600, 0.25, 0.003, 10, false},
+		"a tenth beside a fresh control":         {3000, 0.1, 0.003, 10, true},
+		"a tenth of a busy Service that is well": {3000, 0.1, 0.003, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := usual()
 			w.perMinute, w.share, w.base, w.factor, w.minutes = tc.perMinute, tc.share, tc.base, always(tc.factor), 60
+			prospect := Prospect{Share: tc.share, Minimum: time.Minute, HealthThreshold: w.threshold}
+			if w.fresh = tc.fresh; tc.fresh {
+				prospect.Control = tc.share
+			}
 			f := w.many(30)
 			config := DefaultConfig("canary", "stable")
-			o := Foresee(&config, Load{float64(tc.perMinute), tc.base}, []Prospect{{Share: tc.share, Minimum: time.Minute, HealthThreshold: w.threshold}})[0]
+			o := Foresee(&config, Load{float64(tc.perMinute), tc.base}, []Prospect{prospect})[0]
 			got, want := o.Tenfold, f.median
 			switch tc.factor {
 			case 3:
@@ -49,7 +55,7 @@ func TestForesee_FollowsTheLoad(t *testing.T) {
 		load := Load{rapid.Float64Range(1, 1e7).Draw(t, "requests"), rapid.Float64Range(0, 0.02).Draw(t, "errors")}
 		var stages []Prospect
 		for range rapid.IntRange(1, 4).Draw(t, "stages") {
-			stages = append(stages, Prospect{rapid.Float64Range(0.01, 0.9).Draw(t, "share"), time.Duration(rapid.IntRange(0, 7200).Draw(t, "minimum")) * time.Second, 9500})
+			stages = append(stages, Prospect{Share: rapid.Float64Range(0.01, 0.9).Draw(t, "share"), Minimum: time.Duration(rapid.IntRange(0, 7200).Draw(t, "minimum")) * time.Second, HealthThreshold: 9500})
 		}
 		got := Foresee(&config, load, stages)
 		if len(got) != len(stages) {

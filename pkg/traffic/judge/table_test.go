@@ -101,6 +101,17 @@ func situations() []situation {
 	worse("all fail, 10 %", 30, func(w *world) { w.factor = always(1000) })
 	worse("5 % errors, 10 %", 60, func(w *world) { w.factor = always(16) })
 	worse("10 times as many slow requests, 10 %", 90, func(w *world) { w.slow = 10 })
+	for _, share := range []float64{0.1, 0.33} {
+		fresh := func(name string, change func(*world)) {
+			worse(fmt.Sprintf("%s, %.0f %% beside a fresh control", name, share*100), 0, func(w *world) {
+				w.share, w.fresh = share, true
+				change(w)
+			})
+		}
+		fresh("alike, bursts of 5", func(w *world) { w.burst = 5; w.config = func(c *Config) { c.IgnoreBelow = 0 } })
+		out[len(out)-1].alike, out[len(out)-1].most = true, DefaultAlpha
+		fresh("10 times", ten)
+	}
 	for _, margin := range []float64{0.5, 1} {
 		worse(fmt.Sprintf("as good as the control, 10 %%, passes by a margin of %.1f alone", margin), 0, func(w *world) {
 			w.minutes, w.threshold = 240, 9970

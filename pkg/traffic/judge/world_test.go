@@ -17,6 +17,8 @@ var noon = time.Date(2026, 11, 2, 12, 0, 0, 0, time.UTC)
 type world struct {
 	perMinute int
 	share     float64
+	// fresh says that the control is a fresh one, with as many requests as the canary.
+	fresh bool
 	// shares of the stages of five minutes each, instead of one share in one stage.
 	shares []float64
 	base   float64
@@ -131,7 +133,7 @@ func (w *world) requests(random *rand.Rand, canary bool, weight, factor float64)
 		return g + b, min(g+b, x)
 	}
 	share := 1 - w.share
-	if canary {
+	if canary || w.fresh {
 		share = w.share
 	}
 	n = poisson(random, perCell*share)

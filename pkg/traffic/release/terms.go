@@ -140,9 +140,11 @@ func (s *State) Terms() Terms {
 	return t
 }
 
-// Shift returns the terms with an active variation, which comes first, and the weight of the other one.
-// It is for terms of two variations; other terms, and those without the active variation, stay as they are.
+// Shift returns the terms with an active variation, which comes first, and the weight of the other one. A fresh
+// control is left out. It is for terms of two variations; other terms, and those without the active variation,
+// stay as they are.
 func (t Terms) Shift(active string, weight traffic.Weight) Terms {
+	t = t.withoutControl()
 	at := slices.IndexFunc(t.Wishes, func(w traffic.Wish) bool { return w.Variation == active })
 	if len(t.Wishes) != 2 || at < 0 {
 		return t
@@ -155,11 +157,13 @@ func (t Terms) Shift(active string, weight traffic.Weight) Terms {
 	return t
 }
 
-// Check returns shifted terms whose second variation is served by the first one, for a cohort check.
+// Check returns shifted terms whose first variation serves all the others, for a cohort check.
 func (t Terms) Check() Terms {
-	if len(t.Split.Variations) == 2 {
-		t.Split.Variations = slices.Clone(t.Split.Variations)
-		t.Split.Variations[1].ServedBy = t.Split.Variations[0].Name
+	t.Split.Variations = slices.Clone(t.Split.Variations)
+	for i := range t.Split.Variations {
+		if i > 0 {
+			t.Split.Variations[i].ServedBy = t.Split.Variations[0].Name
+		}
 	}
 	return t
 }

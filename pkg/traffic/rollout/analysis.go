@@ -129,16 +129,19 @@ func HealthOf(s State, of *judge.Assessment) Health {
 	if s.Current() == 0 || of == nil {
 		return Health{}
 	}
-	return Health{Run: s.Run.Number, Stage: s.Current(), ShiftTime: s.Run.Stages[s.Current()-1].ShiftTime, Verdict: of.Verdict, ClockStopped: of.Reason == judge.Blind, Message: Describe(of)}
+	return Health{Run: s.Run.Number, Stage: s.Current(), ShiftTime: s.Run.Stages[s.Current()-1].ShiftTime, Verdict: of.Verdict, ClockStopped: of.Reason == judge.Blind, Message: Describe(of, s.ComparedWith())}
 }
 
-// Describe says in one line what an assessment rests on.
-func Describe(of *judge.Assessment) string {
+// Describe says in one line what an assessment rests on. control names the variation that the canary is compared with.
+func Describe(of *judge.Assessment, control string) string {
+	if control != freshControl {
+		control = "stable" // the role, whatever the name
+	}
 	c := &of.Canary
-	text := fmt.Sprintf("%s: %s%% errors [%s, %s] in %d requests of the stage, stable %s%%", of.Reason,
-		rate(c.Metrics.ErrorRate), rate(c.ErrorRate.Lower), rate(c.ErrorRate.Upper), c.Samples, rate(of.Control.Metrics.ErrorRate))
+	text := fmt.Sprintf("%s: %s%% errors [%s, %s] in %d requests of the stage, %s %s%%", of.Reason,
+		rate(c.Metrics.ErrorRate), rate(c.ErrorRate.Lower), rate(c.ErrorRate.Upper), c.Samples, control, rate(of.Control.Metrics.ErrorRate))
 	if of.Verdict == judge.Fail {
-		text += fmt.Sprintf("; in the run %d of %d failed, of stable %d of %d", of.Run.Failed, of.Run.Requests, of.ControlRun.Failed, of.ControlRun.Requests)
+		text += fmt.Sprintf("; in the run %d of %d failed, of %s %d of %d", of.Run.Failed, of.Run.Requests, control, of.ControlRun.Failed, of.ControlRun.Requests)
 		text += fmt.Sprintf("; errors e %.3g, latency e %.3g, fails at %.0f", of.Errors.E, of.Latency.E, of.Errors.FailsAt)
 	}
 	return text

@@ -212,7 +212,7 @@ func TestAnAnalysisIsReadAsItIsWritten(t *testing.T) {
 	if want := metav1.NewTime(noon.Add(time.Second)); got.EvaluationTime == nil || !got.EvaluationTime.Equal(&want) {
 		t.Errorf("evaluated at %s, want whole seconds: %s", got.EvaluationTime, want)
 	}
-	if got.Verdict != v1alpha1.HealthVerdict(of.Verdict) || got.Reason != string(of.Reason) || got.Message != rollout.Describe(&of) {
+	if got.Verdict != v1alpha1.HealthVerdict(of.Verdict) || got.Reason != string(of.Reason) || got.Message != rollout.Describe(&of, "stable") {
 		t.Errorf("the verdict is %s %s: %s", got.Verdict, got.Reason, got.Message)
 	}
 	back := rollout.AnalysisOf(&v1alpha1.ABReleaseStatus{Rollout: status})
@@ -288,7 +288,7 @@ func TestHealthOf(t *testing.T) {
 				if h.ClockStopped {
 					got += ", the clock stands"
 				}
-				if h.Message != rollout.Describe(tc.of) {
+				if h.Message != rollout.Describe(tc.of, "stable") {
 					t.Errorf("it says %q", h.Message)
 				}
 			}

@@ -71,7 +71,8 @@ func (m *machine) size(weight traffic.Weight) int {
 // sized is the size that the clone was given last in this run; 0 if it was given none.
 func (s *State) sized() int {
 	for i := len(s.Works) - 1; i >= 0; i-- {
-		if w := &s.Works[i]; (w.Verb == CreateClone || w.Verb == ScaleClone) && w.Phase == WorkSucceeded {
+		w := &s.Works[i]
+		if isSize := w.Verb == CreateClone || w.Verb == ScaleClone; isSize && w.Variation != freshControl && w.Phase == WorkSucceeded {
 			return w.Replicas
 		}
 	}

@@ -47,6 +47,7 @@ func Decide(f Facts) Decision {
 		}
 	}
 	m.shrinkEarly()
+	m.shedControlEarly()
 	m.putBackEarly()
 	m.passOver()
 	return m.decided(false)
@@ -64,7 +65,7 @@ func (m *machine) goForward() {
 
 func (m *machine) decided(returned bool) Decision {
 	m.next.Waiting = m.wait
-	return Decision{After: m.next, Weight: m.next.Weight(), Canary: m.canary(), Checking: m.next.IsChecking(), Events: m.events, Problem: m.Problem, Again: m.again, Returned: returned, Works: m.missing()}
+	return Decision{After: m.next, Weight: m.next.Weight(), Canary: m.canary(), Checking: m.next.IsChecking(), Comparison: m.next.Comparison(), Events: m.events, Problem: m.Problem, Again: m.again, Returned: returned, Works: m.missing()}
 }
 
 // settleVariations has an active variation that there is. A release whose variations were renamed begins
@@ -252,6 +253,7 @@ func (m *machine) create(to Revision, active Arm) {
 	run := &Run{
 		Number: number, State: Created, Active: m.next.Active, Canary: m.canary(), From: active.Revision, To: to,
 		Approval: m.approvalOf(to), StrategyName: m.Plan.StrategyName, Strategy: m.Plan.Strategy, StartTime: m.Now,
+		Control: m.newControl(),
 	}
 	if m.Clone != nil {
 		run.Promotion, run.Change = m.Plan.Promotion, m.Clone.Hash

@@ -34,6 +34,7 @@ const (
 	ChangeQueued       EventName = "ab.change_queued"
 	MinimumHeld        EventName = "ab.min_replicas_held"
 	MinimumPutBack     EventName = "ab.min_replicas_put_back"
+	ControlEnded       EventName = "canary.control_ended"
 )
 
 // Event is something that people are told.

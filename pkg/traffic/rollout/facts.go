@@ -53,6 +53,8 @@ type Plan struct {
 	// HeadroomPercent is what a clone has beyond its part of the endpoints.
 	HeadroomPercent int
 	Deadlines       Deadlines
+	// Control says with what the canary is compared.
+	Control ControlMode
 	// CohortCheck is how long the visitors of the first stage are compared with the others; 0 for not.
 	CohortCheck time.Duration
 }
@@ -80,6 +82,8 @@ type Standing struct {
 	Weight traffic.Weight
 	// Checking says that the active variation serves the requests of the other one.
 	Checking bool
+	// Comparison is the place of the fresh control.
+	Comparison Comparison
 	// Acknowledged says that all proxies that have to acknowledge it have done so, or that the release
 	// goes on without the others.
 	Acknowledged bool
@@ -114,7 +118,7 @@ type Facts struct {
 	// Approval is what the release says now.
 	Approval Approval
 	Before   State
-	// Arms by variation; one that is missing is not known.
+	// Arms by variation, with the fresh control; one that is missing is not known.
 	Arms     map[string]Arm
 	Standing Standing
 	Health   Health
@@ -150,7 +154,9 @@ type Decision struct {
 	Canary string
 	// Checking says that the active variation is to serve the requests of the canary.
 	Checking bool
-	Events   []Event
+	// Comparison is the place of the fresh control.
+	Comparison Comparison
+	Events     []Event
 	// Problem says why no run can begin; empty if one can.
 	Problem string
 	// Again is when time alone changes something; zero if it does not.

@@ -122,6 +122,9 @@ func shortenRun(in *v1alpha1.RolloutStatus, cut func(...*string)) {
 	for i := range run.Stages {
 		cut(&run.Stages[i].Message, &run.Stages[i].ApprovedBy)
 	}
+	if run.FreshControl != nil {
+		cut(&run.FreshControl.Message)
+	}
 	if run.Clone != nil && run.Clone.Changed != nil {
 		cut(&run.Clone.Changed.Image)
 	}

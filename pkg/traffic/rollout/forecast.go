@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
 
 // StageForecast is the forecast for one stage.
@@ -23,15 +24,17 @@ type StageForecast struct {
 }
 
 // Foresee returns the forecast for each stage of a strategy, as [judge.Foresee] has it with the defaults of the
-// judge.
-func (s Strategy) Foresee(load judge.Load) []StageForecast {
+// judge, where the canary is compared with such a control.
+func (s Strategy) Foresee(load judge.Load, control ControlMode) []StageForecast {
 	config := judge.DefaultConfig("canary", "active")
 	var prospects []judge.Prospect
 	for _, stage := range s.Stages {
 		if stage.isJudged() {
-			prospects = append(prospects, judge.Prospect{
-				Share: float64(stage.Weight) / float64(traffic.Total), Minimum: stage.Duration, HealthThreshold: stage.HealthThreshold,
-			})
+			p := judge.Prospect{Share: float64(stage.Weight) / float64(traffic.Total), Minimum: stage.Duration, HealthThreshold: stage.HealthThreshold}
+			if control == ControlFresh && stage.Weight <= release.MaxControl {
+				p.Control = p.Share
+			}
+			prospects = append(prospects, p)
 		}
 	}
 	outlooks := judge.Foresee(&config, load, prospects)

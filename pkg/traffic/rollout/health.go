@@ -35,7 +35,7 @@ func keepHealth(out, before *v1alpha1.RolloutAnalysis) {
 
 func resultOf(config *judge.Config, of *judge.Assessment) v1alpha1.HealthResult {
 	r := v1alpha1.HealthResult{
-		Verdict: v1alpha1.HealthVerdict(of.Verdict), Reason: string(of.Reason), Message: shorten(Describe(of), maxLine),
+		Verdict: v1alpha1.HealthVerdict(of.Verdict), Reason: string(of.Reason), Message: shorten(Describe(of, config.Control), maxLine),
 		EvaluationTime: timeOrNil(of.Canary.EvaluatedAt.Truncate(time.Second)), Errors: comparisonOf(&of.Errors), Gaps: countOf(of.Gaps),
 		Variations: []v1alpha1.VariationHealth{healthOf(config.Control, &of.Control), healthOf(config.Canary, &of.Canary)},
 	}

@@ -162,19 +162,22 @@ func (w *Work) putsBack() bool { return w.Verb == HoldMinimum && w.Replicas == 0
 // makesLess tells whether a work has the cluster do less, as works after a run do.
 func (w *Work) makesLess() bool { return w.putsBack() || w.Verb == ScaleClone && w.Replicas == 0 }
 
-// WindUp says what becomes of a minimum that is held by a release that decides no more: the spec has no
-// rollout any more, or the release is deleted while another release divides the Service. The run ends, and the
-// former minimum is put back. WindUp returns nil if no minimum is held.
+// WindUp says what becomes of a minimum that is held, and of a fresh control, of a release that decides no more: the
+// spec has no rollout any more, or the release is deleted while another release divides the Service. The run ends,
+// the former minimum is put back, and the fresh control is scaled to 0. WindUp returns nil if neither is left.
 func WindUp(f Facts) *Decision {
 	f.Now = f.Now.Truncate(time.Second)
 	m := &machine{Facts: f, next: f.Before.clone()}
-	if m.settleWorks(); m.next.Run == nil || !m.Before.IsHolding() && !m.next.IsHolding() {
+	if m.settleWorks(); m.next.Run == nil || !m.Before.IsHolding() && !m.next.IsHolding() && !m.Before.owesControl() {
 		return nil
 	}
 	if m.next.IsOn() {
 		m.end(RolledBack, EndSuperseded, "the release decides about no run any more")
 	}
 	isBack := m.putBack()
+	if isBack && m.Standing.Acknowledged && !m.Standing.Comparison.HasControl {
+		m.shedControl()
+	}
 	d := m.decided(isBack)
 	return &d
 }

@@ -25,6 +25,9 @@ func FindHolder(releases []v1alpha1.ABRelease, namespace, kind, name string) str
 }
 
 func hasWorkload(r *v1alpha1.ABRelease, kind, name string) bool {
+	if r.Status.Rollout.Run.FreshControl != nil && kind == string(v1alpha1.VariationDeployment) && name == v1alpha1.CloneName(r.Name, v1alpha1.FreshControl) {
+		return true
+	}
 	return slices.ContainsFunc(r.Spec.Variations, func(v v1alpha1.Variation) bool {
 		w := clone.WorkloadOf(r, v.Name)
 		isGroup := v.Group != nil && string(v.Group.Kind) == kind && v.Group.Name == name

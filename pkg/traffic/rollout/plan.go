@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,11 +42,36 @@ func PlanOf(r *v1alpha1.ABRelease, named *v1alpha1.RolloutStrategySpec, has Inst
 		StrategyName: in.StrategyName, Strategy: strategy, Start: StartMode(in.Start), OnUndecided: UndecidedPolicy(in.OnUndecided), Promotion: Promotion(cmp.Or(in.Promotion, v1alpha1.PromotionKeepVariation)),
 		Fallback: Fallback(cmp.Or(in.Fallback, v1alpha1.FallbackWait)), Supersede: Supersede(cmp.Or(in.Supersede, v1alpha1.SupersedeRestart)),
 		HeadroomPercent: has.headroomPercent(), Deadlines: deadlinesOf(r), CohortCheck: cohortCheckOf(r),
+		Control: controlOf(r),
 	}
 	if err := plan.settleGroups(r); err != nil {
 		return nil, err
 	}
+	if err := plan.demandComparison(); err != nil {
+		return nil, err
+	}
 	return plan, nil
+}
+
+// controlOf a release.
+func controlOf(r *v1alpha1.ABRelease) ControlMode {
+	if r.Spec.HasFreshControl() {
+		return ControlFresh
+	}
+	return ControlStable
+}
+
+// hasCompared tells whether a stage can be compared with a fresh control.
+func (s Strategy) hasCompared() bool {
+	return slices.ContainsFunc(s.Stages, func(s Stage) bool { return s.Weight > 0 && s.Weight <= release.MaxControl })
+}
+
+// demandComparison refuses a fresh control that no stage would be compared with.
+func (p *Plan) demandComparison() error {
+	if p.Control != ControlFresh || p.Strategy.hasCompared() {
+		return nil
+	}
+	return fmt.Errorf("spec.rollout.analysis.control: a fresh control gets as many requests as the canary, up to %s%%, and no stage of the strategy has from above 0%% to that: add one, or set Stable", percent(release.MaxControl))
 }
 
 // settleGroups takes away what needs requests or an autoscaler: the API server refuses both beside groups, unless
@@ -54,7 +80,7 @@ func (p *Plan) settleGroups(r *v1alpha1.ABRelease) error {
 	if !r.Spec.HasGroups() {
 		return nil
 	}
-	if p.Fallback = FallbackWait; !r.Spec.HasRequests() {
+	if p.Fallback, p.Control = FallbackWait, ControlStable; !r.Spec.HasRequests() {
 		p.CohortCheck = 0
 	}
 	for i := range r.Spec.Variations {

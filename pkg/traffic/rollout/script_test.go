@@ -38,8 +38,10 @@ type story struct {
 	// variation that is not active.
 	lags, isSlow bool
 	// checking says that proxies have the active variation serve the canary, and cohort has the counts of then.
-	checking      bool
-	cohort        rollout.Cohort
+	checking bool
+	cohort   rollout.Cohort
+	// comparison is the place of the fresh control in what proxies have.
+	comparison    rollout.Comparison
 	active        string
 	weight        traffic.Weight
 	contradiction string
@@ -63,7 +65,7 @@ type story struct {
 // (NAME=REVISION/READY/TARGETS/UPDATED, changed if the baseline has the change of the clone, and altered if the clone has another template), verdict, proxies, do (a verb, by=USER), pause, delete
 // (to=VARIATION ready=N wants=N), installation, query (NAME VALUE, or the reason of no data), webhook
 // (NAME RESULT, and a message), groups, clone (PROMOTION min=N change=HASH changed), work (NUMBER PHASE run=N distrusted
-// held=NAME/FORMER/MINIMUM, and a message), edit (change=HASH of a clone that keeps the one before; arms then has
+// hash=TEMPLATE held=NAME/FORMER/MINIMUM, and a message), edit (change=HASH of a clone that keeps the one before; arms then has
 // kept=REVISION/READY/TARGETS/UPDATED, and none when the clone is made anew), and at. With groups an arm is
 // NAME=REVISION/READY/REPLICAS/UPDATED/RESTARTED, or gone, and a work that succeeded scales it. With groups beside
 // requests (groups hybrid) workers has the groups in this form, or unread, and arms what serves. Rewrite the scripts
@@ -183,6 +185,10 @@ func (s *story) answer(t *testing.T, d *datadriven.TestData) {
 	a := rollout.WorkAnswer{Run: 1, Phase: rollout.WorkPhase(d.CmdArgs[1].Key), Message: strings.TrimSpace(d.Input)}
 	d.MaybeScanArgs(t, "run", &a.Run)
 	a.Distrusted = d.HasArg("distrusted")
+	if text := ""; d.HasArg("hash") {
+		d.ScanArgs(t, "hash", &text)
+		a.TemplateHash = "pl1:sha256:" + text
+	}
 	number, err := strconv.ParseInt(d.CmdArgs[0].Key, 10, 64)
 	if err != nil {
 		t.Fatal(err)
@@ -285,7 +291,7 @@ func (s *story) facts() rollout.Facts {
 		Stable: "stable", Variations: [2]string{"stable", "canary"}, Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled, Approval: rollout.ApprovalOf(in),
 		Before: rollout.StateOf(&s.release.Status), Arms: s.arms, Health: s.verdict, Deletion: s.deletion, Now: s.now,
 		Cohort:   s.cohort,
-		Standing: rollout.Standing{Active: s.inForce(), Weight: s.weight, Checking: s.checking, Acknowledged: !s.lags, Contradiction: s.contradiction},
+		Standing: rollout.Standing{Active: s.inForce(), Weight: s.weight, Checking: s.checking, Comparison: s.comparison, Acknowledged: !s.lags, Contradiction: s.contradiction},
 		Clone:    s.clone, Kept: s.kept, Works: s.works, Groups: s.groups,
 	}
 	f.Webhooks, f.Answers = rollout.WebhooksOf(&s.release), s.ask(f.Before)
@@ -313,7 +319,7 @@ func (s *story) decide(t *testing.T) string {
 		for _, e := range d.Events {
 			fmt.Fprintf(&out, "%s: %s\n", e.Name, e.Message)
 		}
-		before, beforeActive, checked := s.weight, s.active, s.checking
+		before, beforeActive, checked, compared := s.weight, s.active, s.checking, s.comparison
 		d.After.Write(&s.release.Status)
 		again := rollout.StateOf(&s.release.Status)
 		if diff := cmp.Diff(d.After, again); diff != "" {
@@ -323,11 +329,11 @@ func (s *story) decide(t *testing.T) string {
 		if twice := rollout.Decide(f); len(twice.Events) > 0 || cmp.Diff(d.After, twice.After) != "" {
 			t.Errorf("the same facts twice change something: %v\n%s", twice.Events, cmp.Diff(d.After, twice.After))
 		}
-		if s.lags || d.Weight == before && d.Checking == checked && d.After.Active == beforeActive && !s.asksMore(again, f.Answers) {
+		if s.lags || d.Weight == before && d.Checking == checked && d.Comparison == compared && d.After.Active == beforeActive && !s.asksMore(again, f.Answers) {
 			s.describe(&out, d)
 			return out.String()
 		}
-		s.weight, s.checking, s.active, s.lags = d.Weight, d.Checking, d.After.Active, s.isSlow && d.Weight != before
+		s.weight, s.checking, s.comparison, s.active, s.lags = d.Weight, d.Checking, d.Comparison, d.After.Active, s.isSlow && d.Weight != before
 	}
 	t.Error("the decisions do not end")
 	return out.String()
@@ -337,6 +343,9 @@ func (s *story) describe(out *strings.Builder, d rollout.Decision) {
 	fmt.Fprintf(out, "active %s, %s has %d", d.After.Active, d.Canary, d.Weight)
 	if d.Checking {
 		fmt.Fprintf(out, " served by %s", d.After.Active)
+	}
+	if d.Comparison.HasControl {
+		fmt.Fprintf(out, ", the fresh control has %d", d.Comparison.Weight)
 	}
 	if run := d.After.Run; run != nil {
 		fmt.Fprintf(out, "; run %d %s", run.Number, run.State)

@@ -49,11 +49,13 @@ func (m *machine) deploy() bool {
 		return false
 	case !m.hasHold() && (m.isPaused() || !m.isHeldUp()), run.isScaled() && (m.isPaused() || !m.isSized(run.firstSize())):
 		return false
+	case m.compares(run.firstWeight()) && (m.isPaused() || !m.isControlSized(run.firstWeight())):
+		return false
 	case !is || canary.Updated < canary.Targets || canary.Ready < wants:
 		return m.waitPods(run.Canary, canary, wants)
 	case !m.areGroupPodsUp():
 		return m.wait == nil // the deadline has ended the run
-	case m.isPaused():
+	case !m.isControlUp(run.firstWeight()), m.isPaused():
 		return false
 	}
 	switch v := m.judgeGates(gates.BeforeStage, 1); {
@@ -114,6 +116,7 @@ func (m *machine) shift(i int) {
 	if d := m.next.Run.Division; d != nil {
 		d.ShortSince = time.Time{}
 	}
+	m.shiftControl(stage.Weight)
 	m.tell(StageStarted, false, "Starting canary stage %d: %s%%", i+1, percent(stage.Weight))
 }
 
@@ -128,9 +131,11 @@ func (m *machine) measure() bool {
 	stage := &run.Stages[i]
 	health, during := m.health(i), m.judgeGates(gates.DuringStage, i+1)
 	m.grow(stage.Weight)
+	m.growControl(stage.Weight)
 	m.raiseHold()
 	switch {
 	case stage.State == StageFailed:
+		m.watchControl()
 		m.hold(WaitFailed, "stage %d failed and its weight is held: ask to roll back, to try again, or to go on", i+1)
 		return false
 	case health.Verdict == judge.Fail:
@@ -139,6 +144,16 @@ func (m *machine) measure() bool {
 		return m.fail(i, EndGateFailed, during.Message)
 	case m.Ordered:
 		return m.fail(i, EndFailed, "a leader found a failure, and ordered the prepared rollback while the API server was away")
+	}
+	m.watchControl()
+	return m.proceed(i, health)
+}
+
+// proceed takes a stage that has not failed as far as it goes.
+func (m *machine) proceed(i int, health Health) bool {
+	run := m.next.Run
+	stage := &run.Stages[i]
+	switch {
 	case !m.isInForce(fmt.Sprintf("proxies to have %s%% at %s", percent(stage.Weight), run.Canary)):
 		return false
 	case m.Standing.Contradiction != "":
@@ -270,7 +285,7 @@ func (m *machine) advance(from, to int) bool {
 	if to < len(run.Stages) {
 		weight = run.Stages[to].Weight
 	}
-	if m.isPaused() || !m.isSized(weight) || !m.isHeldUp() || !m.hasCapacity(weight) || m.isHeld(m.judgeAhead(to)) {
+	if m.isPaused() || !m.isSized(weight) || !m.isControlSized(weight) || !m.isHeldUp() || !m.hasCapacity(weight) || !m.isControlUp(weight) || m.isHeld(m.judgeAhead(to)) {
 		return false
 	}
 	for i := from; i < min(to, len(run.Stages)); i++ {
@@ -284,6 +299,7 @@ func (m *machine) advance(from, to int) bool {
 		}
 	}
 	if to >= len(run.Stages) {
+		m.shiftControl(traffic.Total)
 		run.State = Promoting
 		return true
 	}
@@ -298,7 +314,7 @@ func (m *machine) rest() bool {
 		return false
 	}
 	canary, is := m.arm(m.canary())
-	isShrunk, isBack := m.shrink(), m.putBack()
+	isShrunk, isBack := m.shrink() && m.shedControl(), m.putBack()
 	switch {
 	case !isShrunk, !isBack, m.wait != nil:
 	case m.Plan == nil:
@@ -330,5 +346,5 @@ func (m *machine) isRouted(what string) bool { return m.isSettled() || m.waitPro
 
 // isSettled tells whether proxies have the weight that the state asks for.
 func (m *machine) isSettled() bool {
-	return m.Standing.Active == m.next.Active && m.Standing.Weight == m.next.Weight() && m.Standing.Checking == m.next.IsChecking() && m.Standing.Acknowledged
+	return m.Standing.Active == m.next.Active && m.Standing.Weight == m.next.Weight() && m.Standing.Checking == m.next.IsChecking() && m.isCompared() && m.Standing.Acknowledged
 }

@@ -130,6 +130,8 @@ type Run struct {
 	// was decided that the requests return to it.
 	Baseline   Revision
 	ReturnTime time.Time
+	// Control is nil unless the canary is compared with a clone of the active variation.
+	Control *FreshControl
 	// Division is nil unless the run divides the replicas of groups.
 	Division *Division
 	// Capacity is the largest number of ready endpoints of the active variation since the run began.
@@ -258,6 +260,10 @@ func (s State) clone() State {
 		if run.Check != nil {
 			check := *run.Check
 			run.Check = &check
+		}
+		if run.Control != nil {
+			control := *run.Control
+			run.Control = &control
 		}
 		if run.Division != nil {
 			division := *run.Division

@@ -65,7 +65,7 @@ func (r *Run) write() *v1alpha1.RolloutRun {
 		ActiveImages: r.ActiveImages, Approval: v1alpha1.ApprovalPolicy(r.Approval.Policy), Author: r.Approval.Author, StrategyName: r.StrategyName, AutoAdvance: toggle(r.Strategy.AutoAdvance), RollbackOnFailure: toggle(r.Strategy.RollbackOnFailure),
 		HealthCheckIntervalSeconds: seconds(r.Strategy.Interval), Queries: writeQueries(r.Strategy.Queries), Capacity: int32(r.Capacity), StartTime: metav1.NewTime(r.StartTime), //nolint:gosec // pods of a namespace
 		CompletionTime: timeOrNil(r.EndTime), Reason: string(r.EndReason), Message: shorten(r.EndMessage, maxLine),
-		Clone: r.writeClone(), CohortCheck: r.writeCheck(), Division: r.writeDivision(),
+		Clone: r.writeClone(), CohortCheck: r.writeCheck(), Division: r.writeDivision(), FreshControl: r.writeControl(),
 	}
 	for i := range r.Stages {
 		stage := &r.Stages[i]
@@ -120,7 +120,7 @@ func runOf(in *v1alpha1.RolloutRun) *Run {
 		Capacity: int(in.Capacity), StartTime: in.StartTime.Time, EndTime: timeOf(in.CompletionTime), EndReason: EndReason(in.Reason), EndMessage: in.Message,
 	}
 	run.readClone(in.Clone)
-	run.Check, run.Division = checkIn(in.CohortCheck), divisionIn(in.Division)
+	run.Check, run.Division, run.Control = checkIn(in.CohortCheck), divisionIn(in.Division), controlIn(in.FreshControl)
 	for i := range in.Stages {
 		stage := &in.Stages[i]
 		status := StageStatus{

@@ -57,7 +57,7 @@ func WaitReasons() []WaitReason {
 	return []WaitReason{
 		WaitStart, WaitDeployment, WaitCapacity, WaitFallback, WaitAcknowledgment, WaitTraffic, WaitMinimumTime, WaitDecision, WaitUndecided,
 		WaitData, WaitProxyCounts, WaitBothBad, WaitApproval, WaitAdvance, WaitPaused, WaitFailed, WaitRevision, WaitInvalid, WaitGate, WaitCohortCheck, WaitReturn,
-		WaitWork, WaitRefusedWork, WaitTrust, WaitBaseline, WaitBaselinePods, WaitGroupScaled,
+		WaitWork, WaitRefusedWork, WaitTrust, WaitBaseline, WaitBaselinePods, WaitGroupScaled, WaitControl,
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 type WaitReason string
 
 // The reasons. WaitStart, WaitApproval, WaitAdvance, WaitBaseline, WaitTrust and, in a run, WaitRefusedWork and
-// WaitGroupScaled end the run at their deadline, WaitDeployment rolls it back, WaitMinimumTime goes on, and WaitDecision does what
+// WaitGroupScaled end the run at their deadline, WaitDeployment rolls it back, WaitMinimumTime and WaitControl go on, and WaitDecision does what
 // onUndecided says. At the deadline of WaitCapacity, WaitFallback, WaitAcknowledgment, WaitTraffic, WaitData,
 // WaitGate, WaitWork and WaitBaselinePods people are told. The others have none.
 const (
@@ -43,6 +43,7 @@ const (
 	WaitBaseline       WaitReason = "BaselineUnchanged"
 	WaitBaselinePods   WaitReason = "BaselineRollout"
 	WaitGroupScaled    WaitReason = "GroupScaled"
+	WaitControl        WaitReason = "Control"
 )
 
 // defaultDeadlines hold while the spec cannot be read.

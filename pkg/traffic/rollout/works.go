@@ -11,8 +11,8 @@ type WorkVerb string
 
 // The verbs.
 const (
-	// CreateClone makes the Deployment of the canary from that of the active variation, or has the one of
-	// an earlier run follow it.
+	// CreateClone makes the Deployment of the canary, or of the fresh control, from that of the active
+	// variation, or has the one of an earlier run follow it.
 	CreateClone WorkVerb = "CreateClone"
 	// ScaleClone gives the Deployment of the canary another size, or that of either group.
 	ScaleClone WorkVerb = "Scale"
@@ -55,7 +55,7 @@ type Work struct {
 	Number int64
 	Run    int64
 	Verb   WorkVerb
-	// Variation is the canary, or of HoldMinimum the one that the autoscaler scales.
+	// Variation is the canary or the fresh control, or of HoldMinimum the one that the autoscaler scales.
 	Variation string
 	// Replicas of the canary, or the minimum; 0 of ChangeBaseline.
 	Replicas int
@@ -75,6 +75,8 @@ type WorkAnswer struct {
 	Replicas    int
 	Phase       WorkPhase
 	Message     string
+	// TemplateHash is the pod template that the work has left; empty if that is not known.
+	TemplateHash string
 	// Distrusted says that the work waits because a guard does not trust the author of the release.
 	Distrusted bool
 	// Held is the autoscaler that a HoldMinimum has changed; nil if it has changed none.
@@ -108,10 +110,10 @@ func (s *State) lastWork() *Work {
 	return nil
 }
 
-// lastOf returns the last work of one of the verbs; nil if none was asked for.
+// lastOf returns the last work of one of the verbs about a variation of the release; nil if none was asked for.
 func (s *State) lastOf(verbs ...WorkVerb) *Work {
 	for i := len(s.Works) - 1; i >= 0; i-- {
-		if slices.Contains(verbs, s.Works[i].Verb) {
+		if s.Works[i].Variation != freshControl && slices.Contains(verbs, s.Works[i].Verb) {
 			return &s.Works[i]
 		}
 	}
@@ -140,6 +142,7 @@ func (m *machine) settleWorks() {
 		if w.Phase == WorkSucceeded && w.Verb == ScaleClone {
 			m.next.Run.give(w.Variation, w.Replicas)
 		}
+		m.next.Run.settleControl(w, &answer)
 		if w.Phase.settled() && w.Phase != WorkSucceeded {
 			m.tell(WorkNotDone, true, "work %d, %s of run %d, is %s: %s", w.Number, w.Verb, w.Run, w.Phase, w.Message)
 		}
@@ -147,10 +150,11 @@ func (m *machine) settleWorks() {
 	m.settleHold()
 }
 
-// dropWorks closes the works of a run that ends before the executor was told of them.
+// dropWorks closes the works of a run that ends before the executor was told of them, but for those that have the
+// cluster do less.
 func (m *machine) dropWorks() {
 	for i := range m.next.Works {
-		if w := &m.next.Works[i]; w.Phase == WorkIsPending && !m.isKnown(w) {
+		if w := &m.next.Works[i]; w.Phase == WorkIsPending && !w.makesLess() && !m.isKnown(w) {
 			w.Phase, w.Message = WorkFailed, "the run ended before the executor was told"
 		}
 	}

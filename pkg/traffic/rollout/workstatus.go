@@ -39,7 +39,7 @@ func AnswersOf(r *v1alpha1.ABRelease, works []v1alpha1.ReleaseWork) []WorkAnswer
 		}
 		a := WorkAnswer{
 			Run: w.Spec.Run, Number: w.Spec.Number, Verb: WorkVerb(w.Spec.Verb), Variation: string(w.Spec.Variation),
-			Phase: WorkPhase(w.Status.Phase), Message: w.Status.Message, Held: heldOf(w.Status.Held),
+			Phase: WorkPhase(w.Status.Phase), Message: w.Status.Message, TemplateHash: w.Status.TemplateHash, Held: heldOf(w.Status.Held),
 		}
 		if w.Spec.Replicas != nil {
 			a.Replicas = int(*w.Spec.Replicas)

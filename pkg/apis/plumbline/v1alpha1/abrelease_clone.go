@@ -122,6 +122,15 @@ type RolloutWork struct {
 	Message string `json:"message,omitempty"`
 }
 
+// FreshControl is the name of the variation that is a clone of the active one, with which a canary is compared. No
+// release names it among its own variations.
+const FreshControl VariationName = "fresh-control"
+
+// HasFreshControl says whether runs compare their canary with a clone of the active variation.
+func (s *ABReleaseSpec) HasFreshControl() bool {
+	return s.Rollout != nil && s.Rollout.Analysis != nil && s.Rollout.Analysis.Control == ControlFresh
+}
+
 // CloneName returns the name of the Deployment that is the clone of a variation: the names of the
 // release and of the variation, joined by a hyphen.
 func CloneName(release string, variation VariationName) string {

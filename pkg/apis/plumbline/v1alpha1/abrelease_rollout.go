@@ -176,7 +176,21 @@ type RolloutDeadlines struct {
 	Extension *metav1.Duration `json:"extension,omitempty"`
 }
 
+// ControlType says with what the judge compares a canary.
+// +kubebuilder:validation:Enum=Stable;Fresh
+type ControlType string
+
+// The controls.
+const (
+	// ControlStable is the active variation.
+	ControlStable ControlType = "Stable"
+	// ControlFresh is a clone of the active variation that the executor makes for the run.
+	ControlFresh ControlType = "Fresh"
+)
+
 // RolloutAnalysisSpec says how a run is measured.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.control) && self.control == 'Fresh') == has(self.controlPodLabels)",message="the pods of a fresh control need labels that take them out of the Service: give controlPodLabels with Fresh, and none with Stable",fieldPath=".controlPodLabels"
 type RolloutAnalysisSpec struct {
 	// cohortCheck is how long the visitors of the first stage are compared with all others before the
 	// first stage begins, while the active variation serves both. It is made for splits that keep visitors
@@ -187,6 +201,21 @@ type RolloutAnalysisSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && (duration(self) == duration('0s') || (duration(self) >= duration('10s') && duration(self) <= duration('24h')))",message="a duration such as 5m, from 10s to 24h, or 0s for no check"
 	CohortCheck *metav1.Duration `json:"cohortCheck,omitempty"`
+	// control says with what the judge compares a canary. Stable is the active variation. Fresh is a clone of
+	// the active variation, which the executor makes for the run: the clone is as large and as old as the
+	// canary, and gets as many requests, up to 33 percent. If unset, the control is Stable.
+	// +optional
+	// +default="Stable"
+	Control ControlType `json:"control,omitempty"`
+	// controlPodLabels are labels that the pods of a fresh control have in place of those of the active
+	// variation. They must take the pods out of the selectors of the Service and of the active variation's
+	// Deployment, so at least one key of each selector has another value.
+	// +optional
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) > 0 && size(k) <= 317)",message="a label key has 1 to 317 characters"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('plumbline.dev/'))",message="labels of plumbline.dev are set by the executor alone: use another key"
+	ControlPodLabels map[string]LabelValue `json:"controlPodLabels,omitempty"`
 }
 
 // Rollout has each new revision of the inactive variation prove itself in stages.
@@ -194,6 +223,8 @@ type RolloutAnalysisSpec struct {
 // +kubebuilder:validation:XValidation:rule="has(self.strategyName) != has(self.strategy)",message="name a RolloutStrategy, or give one: either strategyName or strategy"
 // +kubebuilder:validation:XValidation:rule="!has(self.fallback) || self.fallback != 'HoldMinReplicas' || has(self.requestedBy)",message="the executor changes an autoscaler with the right of a user: set requestedBy to the user who writes the release",fieldPath=".requestedBy"
 // +kubebuilder:validation:XValidation:rule="!has(self.approval) || self.approval != 'NotAuthor' || has(self.requestedBy)",message="approval NotAuthor compares users with the author: set requestedBy to the user who writes the release",fieldPath=".requestedBy"
+// +kubebuilder:validation:XValidation:rule="!has(self.analysis) || !has(self.analysis.control) || self.analysis.control != 'Fresh' || has(self.requestedBy)",message="the executor makes a fresh control with the right of a user: set requestedBy to the user who writes the release",fieldPath=".requestedBy"
+// +kubebuilder:validation:XValidation:rule="!has(self.analysis) || !has(self.analysis.control) || self.analysis.control != 'Fresh' || !has(self.model) || self.model == 'Router'",message="a fresh control gets requests and no replicas of groups: use the model Router, or the control Stable",fieldPath=".analysis.control"
 type Rollout struct {
 	// strategyName is the RolloutStrategy that a new run goes by.
 	// +optional

@@ -245,6 +245,10 @@ type RolloutRun struct {
 	// cohortCheck is the comparison of visitors before the first stage; absent if there is none.
 	// +optional
 	CohortCheck *RolloutCohortCheck `json:"cohortCheck,omitempty"`
+	// freshControl is the clone of the active variation with which the canary is compared; absent without
+	// one.
+	// +optional
+	FreshControl *RolloutFreshControl `json:"freshControl,omitempty"`
 	// startTime is when the run was created.
 	// +required
 	StartTime metav1.Time `json:"startTime,omitempty,omitzero"`
@@ -290,6 +294,42 @@ type RolloutCohortCheck struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=8
 	Ratio string `json:"ratio,omitempty"`
+}
+
+// RolloutFreshControl is what a run knows of the clone with which its canary is compared.
+type RolloutFreshControl struct {
+	// replicas that the executor was asked to give it; 0 once it is scaled to 0.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100000
+	Replicas *int32 `json:"replicas,omitempty"`
+	// sourceHash is the pod template of the active variation that it was made from; absent before.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=96
+	SourceHash string `json:"sourceHash,omitempty"`
+	// templateHash is its own pod template, as the executor has left it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=96
+	TemplateHash string `json:"templateHash,omitempty"`
+	// requiredReady is how many ready endpoints the percentage of the stage under way needs; absent before
+	// the first stage.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	RequiredReady int32 `json:"requiredReady,omitempty"`
+	// shortTime is since when it has fewer ready endpoints than that; absent if it has enough.
+	// +optional
+	ShortTime *metav1.Time `json:"shortTime,omitempty"`
+	// completionTime is since when the canary is compared with the active variation itself; absent while
+	// the fresh control is in use.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// message says why, for people.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
 }
 
 // RolloutClone is what a run knows of a canary that is a clone.

@@ -61,8 +61,8 @@ const (
 	// AnnotationCloneChange has, on a clone, the clone of the variation that the executor made it from, as
 	// JSON without minReplicas. A run that is not superseded goes on with it.
 	AnnotationCloneChange = "plumbline.dev/clone-change"
-	// LabelClone carries the uid of the release on a clone and on its pods. It is the selector
-	// of the clone.
+	// LabelClone carries the uid of the release on a clone and on its pods, with the suffix
+	// ".fresh-control" on a fresh control. It is the selector of the clone.
 	LabelClone = "plumbline.dev/clone"
 )
 
