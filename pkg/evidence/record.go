@@ -19,6 +19,8 @@ const (
 	KindFence Kind = "Fence"
 	// KindStandby: a Deployment was made that answers the requests of a target during its repair.
 	KindStandby Kind = "Standby"
+	// KindAssessment: the assessment of a step has ended, with a verdict on the effect of the step.
+	KindAssessment Kind = "Assessment"
 	// KindPlanCreated: a plan was made.
 	KindPlanCreated Kind = "PlanCreated"
 	// KindPlanDeferred: a plan has to wait; the reason says for what.
@@ -96,6 +98,8 @@ type Record struct {
 	Step     *Step     `json:"step,omitempty"`
 	Intent   *Intent   `json:"intent,omitempty"`
 	Result   Result    `json:"result"`
+	// Assessment is that of a KindAssessment.
+	Assessment *Assessment `json:"assessment,omitempty"`
 	// Delivery is what a record of a release has; nil in a record of a remediation.
 	Delivery *Delivery `json:"delivery,omitempty"`
 	// Withdraws is what a KindDecisionWithdrawn withdraws.
@@ -235,7 +239,11 @@ func (r Record) ID() string {
 	if r.Step != nil {
 		step = fmt.Sprint(r.Step.Index)
 	}
-	return fmt.Sprintf("%s/%s/%s/%d", cmp.Or(plan, "no-plan:"+r.Subject.UID), step, r.Kind, r.Occurrence)
+	what := string(r.Kind)
+	if r.Assessment != nil { // one that is made again, before its plan has the verdict, is another event
+		what += ":" + r.Assessment.UID
+	}
+	return fmt.Sprintf("%s/%s/%s/%d", cmp.Or(plan, "no-plan:"+r.Subject.UID), step, what, r.Occurrence)
 }
 
 // Normalized is the record as it is after a round trip: times in UTC, cut to
@@ -253,6 +261,7 @@ func (r Record) Normalized() Record {
 		intent.At = normalTime(intent.At)
 		r.Intent = &intent
 	}
+	r.Assessment = r.Assessment.normalized()
 	r.Delivery = r.Delivery.normalized()
 	return r
 }

@@ -96,6 +96,32 @@ func TestValidate_NamesTheField(t *testing.T) {
 		"as many factors as a score may have": {func(r *evidence.Record) {
 			r.Severity.Factors = slices.Repeat([]evidence.Factor{{Name: "DriftAge"}}, 7)
 		}, ""},
+		"an assessment": {func(r *evidence.Record) { *r = assessment(0) }, ""},
+		"an assessment of what was not written": {func(r *evidence.Record) {
+			*r = assessment(0)
+			r.Assessment.PostHash, r.Assessment.CurrentHash, r.Assessment.Score, r.Assessment.Reason = "", "absent", nil, "no_execution"
+		}, ""},
+		"an assessment that could not be carried out": {func(r *evidence.Record) { *r = assessment(0); r.Assessment.Reason = "" }, ""},
+		"an assessment without its step":              {func(r *evidence.Record) { *r = assessment(0); r.Step = nil }, "kind"},
+		"an assessment without its content":           {func(r *evidence.Record) { *r = assessment(0); r.Assessment = nil }, "assessment"},
+		"an assessment in another kind":               {func(r *evidence.Record) { r.Assessment = assessment(0).Assessment }, "assessment"},
+		"an assessment that writes": {func(r *evidence.Record) {
+			*r = assessment(0)
+			r.Result = step(0).Result
+		}, "result.origin"},
+		"an assessment without an end":               {func(r *evidence.Record) { *r = assessment(0); r.Result.State = "" }, "result.state"},
+		"an assessment of no name":                   {func(r *evidence.Record) { *r = assessment(0); r.Assessment.Name = "" }, "assessment.name"},
+		"an assessment of no uid":                    {func(r *evidence.Record) { *r = assessment(0); r.Assessment.UID = "" }, "assessment.uid"},
+		"an assessment without a verdict":            {func(r *evidence.Record) { *r = assessment(0); r.Assessment.Verdict = "" }, "assessment.verdict"},
+		"an assessment whose reason is a sentence":   {func(r *evidence.Record) { *r = assessment(0); r.Assessment.Reason = "the pod said hunter2" }, "assessment.reason"},
+		"an assessment with a score beyond the best": {func(r *evidence.Record) { *r = assessment(0); r.Assessment.Score = new(int32(10_001)) }, "assessment.score"},
+		"an assessment with a hash of no form":       {func(r *evidence.Record) { *r = assessment(0); r.Assessment.CurrentHash = "a" }, "assessment.currentHash"},
+		"a component with a message":                 {func(r *evidence.Record) { *r = assessment(0); r.Assessment.Components[0].State = "3 of 3 ready" }, "assessment.components.state"},
+		"a component with a score below 0":           {func(r *evidence.Record) { *r = assessment(0); r.Assessment.Components[0].Score = new(int32(-1)) }, "assessment.components.score"},
+		"more components than a score has": {func(r *evidence.Record) {
+			*r = assessment(0)
+			r.Assessment.Components = slices.Repeat(r.Assessment.Components[:1], 6)
+		}, "assessment.components"},
 		"a path that is no text":             {func(r *evidence.Record) { r.Drift.Paths[0] = "\xff" }, "drift.paths"},
 		"a level of severity made up freely": {func(r *evidence.Record) { r.Severity.Level = "very high" }, "severity.level"},
 	}
@@ -157,6 +183,18 @@ func TestSeal_LargestRecord(t *testing.T) {
 	for _, of := range []evidence.BodyOf{evidence.BodyPlan, evidence.BodyBefore, evidence.BodyAuthorized, evidence.BodyWritten} {
 		r.Bodies = append(r.Bodies, evidence.Body{Of: of, Digest: digest("c")})
 	}
+	t.Run("of an assessment", func(t *testing.T) {
+		r := r
+		r.Kind, r.Result = evidence.KindAssessment, evidence.Result{State: word, Reason: word, At: r.Result.At}
+		r.Assessment = &evidence.Assessment{
+			Name: long(253), UID: uid, Reason: strings.ToLower(word), Verdict: word, Score: new(int32(10_000)), Formula: math.MaxInt32, Integrity: word,
+			Components: slices.Repeat([]evidence.AssessedComponent{{Name: word, State: word, Effect: word, Score: new(int32(10_000))}}, 5),
+			PreHash:    pl1("a"), PostHash: pl1("a"), CurrentHash: pl1("a"), WrittenAt: r.Step.StartedAt,
+		}
+		if _, err := evidence.Seal(key(t, 1), r); err != nil {
+			t.Error(err)
+		}
+	})
 	s, err := evidence.Seal(key(t, 1), r)
 	if err != nil {
 		t.Fatal(err)
@@ -261,9 +299,11 @@ func TestID_TellsEventsApart(t *testing.T) {
 	noPlan.Plan = nil
 	other := step(0)
 	other.Kind = evidence.KindFence
+	again := assessment(0) // an assessment that was removed, and made again
+	again.Assessment.UID = "another"
 	records := []evidence.Record{
 		step(0), step(1), other, noPlan, decision(evidence.KindPlanHalted, 0),
-		decision(evidence.KindPlanDeferred, 0), decision(evidence.KindPlanDeferred, 1),
+		decision(evidence.KindPlanDeferred, 0), decision(evidence.KindPlanDeferred, 1), assessment(0), assessment(1), again,
 	}
 	seen := map[string]bool{}
 	for _, r := range records {

@@ -70,6 +70,7 @@ func packed(t *testing.T) *archive {
 	finished := decided(evidence.KindPlanFinished, "done", at.Add(3*time.Minute))
 	finished.Result = evidence.Result{State: "PartialSuccess", Reason: "PartialSuccess"}
 	tell(finished)
+	tell(assessed("done", 0, at.Add(10*time.Minute)))
 	return a
 }
 

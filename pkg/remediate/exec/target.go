@@ -35,6 +35,8 @@ type material struct {
 	// standby is what was read of it, and madeStandby the Deployment that this run has made.
 	standby     StandbySight
 	madeStandby []byte
+	// assessment of the step as it was read; nil before it has ended.
+	assessment *v1alpha1.EffectivenessAssessment
 }
 
 func (r *run) material(step int32) *material {

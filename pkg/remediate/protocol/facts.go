@@ -187,6 +187,9 @@ type StepFacts struct {
 	Let      Answer
 	// Assessment of the step, once it was asked for.
 	Assessment *Assessment
+	// AssessmentRecorded: Yes, or Unknown to ask again. AssessmentEvidence names the record.
+	AssessmentRecorded Answer
+	AssessmentEvidence *v1alpha1.StepEvidence
 	// Judged: Yes when the ledger knows the verdict, or Unknown to ask again. Told says that people
 	// know it.
 	Judged Answer

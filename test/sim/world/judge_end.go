@@ -269,8 +269,12 @@ func (j *judge) verified() (*evidence.Report, []evidence.Record) {
 		}
 		status := evidence.PlanStatus{UID: string(p.UID), Chain: p.Spec.Plan.Policy.UID}
 		for i := range p.Status.Steps {
-			if e := p.Status.Steps[i].Evidence; e != nil {
-				status.Digests = append(status.Digests, e.Digest)
+			step := &p.Status.Steps[i]
+			if step.Evidence != nil {
+				status.Digests = append(status.Digests, step.Evidence.Digest)
+			}
+			if step.Effect != nil && step.Effect.Evidence != nil {
+				status.Digests = append(status.Digests, step.Effect.Evidence.Digest)
 			}
 		}
 		o.Plans = append(o.Plans, status)

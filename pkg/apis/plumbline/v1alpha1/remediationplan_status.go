@@ -243,6 +243,9 @@ type StepEffect struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	AssessmentName string `json:"assessmentName,omitempty"`
+	// evidence names the signed record of the assessment; absent in effects of earlier releases.
+	// +optional
+	Evidence *StepEvidence `json:"evidence,omitempty"`
 }
 
 // PlanStep is how far one target is.
