@@ -187,12 +187,14 @@ type Step struct {
 
 // Intent is what the executor promised to do before it did it.
 type Intent struct {
-	Epoch           int64     `json:"epoch"`
-	UID             string    `json:"uid"`
-	ResourceVersion string    `json:"resourceVersion"`
-	PreHash         string    `json:"preHash"`
-	DesiredHash     string    `json:"desiredHash"`
-	At              time.Time `json:"at"`
+	Epoch           int64  `json:"epoch"`
+	UID             string `json:"uid"`
+	ResourceVersion string `json:"resourceVersion"`
+	PreHash         string `json:"preHash"`
+	DesiredHash     string `json:"desiredHash"`
+	// DDEM002Hash is the hash of DD-EM-002 of the subject before the write; empty if it was not asked for.
+	DDEM002Hash string    `json:"ddem002Hash,omitempty"`
+	At          time.Time `json:"at"`
 }
 
 // Result is how it ended. State and Reason are one word each.
@@ -201,10 +203,12 @@ type Result struct {
 	Reason string `json:"reason,omitempty"`
 	// ResourceVersion and Hash are those after the effect, Origin says how it is
 	// known; all three are empty when nothing was written.
-	ResourceVersion string    `json:"resourceVersion,omitempty"`
-	Hash            string    `json:"hash,omitempty"`
-	Origin          Origin    `json:"origin,omitempty"`
-	At              time.Time `json:"at,omitzero"`
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	Hash            string `json:"hash,omitempty"`
+	// DDEM002Hash is the hash of DD-EM-002 after the effect; empty if it was not asked for.
+	DDEM002Hash string    `json:"ddem002Hash,omitempty"`
+	Origin      Origin    `json:"origin,omitempty"`
+	At          time.Time `json:"at,omitzero"`
 }
 
 // Builder is the program that wrote the record. Digest is that of its image or

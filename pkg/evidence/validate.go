@@ -265,6 +265,7 @@ func (i *Intent) validate() error {
 		text("intent.resourceVersion", i.ResourceVersion, 0, maxUID),
 		hash("intent.preHash", i.PreHash),
 		hash("intent.desiredHash", i.DesiredHash),
+		optional(digestPattern, "intent.ddem002Hash", i.DDEM002Hash),
 	)
 }
 
@@ -274,12 +275,13 @@ func (r Result) validate(mayLackHash bool) error {
 		optional(wordPattern, "result.state", r.State),
 		optional(wordPattern, "result.reason", r.Reason),
 		text("result.resourceVersion", r.ResourceVersion, 0, maxUID),
+		optional(digestPattern, "result.ddem002Hash", r.DDEM002Hash),
 	); err != nil {
 		return err
 	}
 	switch r.Origin {
 	case "":
-		if r.ResourceVersion != "" || r.Hash != "" {
+		if r.ResourceVersion != "" || r.Hash != "" || r.DDEM002Hash != "" {
 			return invalid("result.origin", "is missing; something was written")
 		}
 		return nil

@@ -54,6 +54,7 @@ func assessmentOf(name string, ago time.Duration, change ...func(*v1alpha1.Effec
 
 func ineffective(x *v1alpha1.EffectivenessAssessment) {
 	x.Status.Verdict, x.Status.Score, x.Status.Message = v1alpha1.VerdictIneffective, new(int32(6_080)), "Alerts: HighErrorRate fires"
+	x.Spec.DDEM002 = &v1alpha1.DDEM002Hashes{PreHash: "sha256:" + strings.Repeat("d", 64), PostHash: "sha256:" + strings.Repeat("a", 64)}
 	x.Status.Components[1].Effect, x.Status.Components[1].Score, x.Status.Components[1].Message = v1alpha1.EffectAgainst, new(int32(0)), "HighErrorRate fires"
 	x.Status.SideEffects = nil
 }

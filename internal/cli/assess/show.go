@@ -94,6 +94,9 @@ func (a *app) describe(d *invocation.Description, x *v1alpha1.EffectivenessAsses
 	}
 	d.Line(1, "%s", written)
 	d.Line(1, "hash     %s", hashWords(x))
+	if pair := x.Spec.DDEM002; pair != nil {
+		d.Line(1, "ddem002  %s → %s at the write", cmp.Or(actions.ShortenHash(pair.PreHash), "unknown"), cmp.Or(actions.ShortenHash(pair.PostHash), "unknown"))
+	}
 	components := effect.ReadComponents(&x.Status)
 	for _, name := range []effect.Name{effect.Health, effect.Alerts, effect.Metrics} {
 		words := componentWords(name, components.Of(name))

@@ -71,8 +71,8 @@ type Target struct {
 	Read                 Answer
 	UID, ResourceVersion string
 	Generation           int64
-	// Hash is its guarded hash.
-	Hash string
+	// Hash is its guarded hash, and DDEM002Hash that of DD-EM-002; empty if the policy asks for none.
+	Hash, DDEM002Hash string
 	// Unassessed says that Hash is not the hash that the assessor saw last. Until the assessor
 	// has looked, a change of an expected writer has no mask, and looks like one of a stranger.
 	Unassessed bool
@@ -134,8 +134,8 @@ const (
 // Write is what came of one, or of its dry run.
 type Write struct {
 	Result WriteResult
-	// ResourceVersion and Hash of what is stored, or would be.
-	ResourceVersion, Hash string
+	// ResourceVersion and hashes of what is stored, or would be, as those of [Target].
+	ResourceVersion, Hash, DDEM002Hash string
 	// UID and Generation of the target after it; zero where they are not known.
 	UID        string
 	Generation int64

@@ -108,6 +108,8 @@ func effectivenessCases() map[string]specCase {
 		"a validity of 29s is refused":                         {block("validity: 29s"), []string{at + ".validity"}, "from 30s to 24h"},
 		"a validity of 25h is refused":                         {block("validity: 25h"), []string{at + ".validity"}, "from 30s to 24h"},
 		"a delay of alerts that is negative is refused":        {block("alertCheckDelay: -1m"), []string{at + ".alertCheckDelay"}, "from 0s to 1h"},
+		"the hashes of DD-EM-002 are accepted":                 {spec: block("hashes: ddem002")},
+		"hashes that are none are refused":                     {block("hashes: md5"), []string{at + ".hashes"}, "Unsupported value"},
 		"a delay of the propagation beyond an hour is refused": {block("propagationDelay: 2h"), []string{at + ".propagationDelay"}, "from 0s to 1h"},
 	}
 }

@@ -132,6 +132,20 @@ type AssessmentWindows struct {
 	PropagationDelay *metav1.Duration `json:"propagationDelay,omitempty"`
 }
 
+// DDEM002Hashes are the hashes of DD-EM-002 of a target, over all of its spec.
+type DDEM002Hashes struct {
+	// preHash is that before the write; absent if it is not known.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	PreHash string `json:"preHash,omitempty"`
+	// postHash is that of the API server's answer to the write; absent if it is not known.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	PostHash string `json:"postHash,omitempty"`
+}
+
 // EffectivenessAssessmentSpec is what is assessed. The assessor writes it when the plan has ended.
 //
 // +kubebuilder:validation:XValidation:rule="self.execution != 'Executed' || has(self.writtenTime)",message="an execution has a time",fieldPath=".writtenTime"
@@ -179,6 +193,10 @@ type EffectivenessAssessmentSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	PostGeneration int64 `json:"postGeneration,omitempty"`
+	// ddem002 has the hashes of DD-EM-002 before and after the write, for comparison with systems
+	// that use them; absent if the policy asks for none. They decide about nothing.
+	// +optional
+	DDEM002 *DDEM002Hashes `json:"ddem002,omitempty"`
 	// execution says whether the target was written.
 	// +required
 	Execution Execution `json:"execution,omitempty"`

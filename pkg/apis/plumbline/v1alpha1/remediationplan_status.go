@@ -155,6 +155,12 @@ type StepIntentRecord struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	PreHash string `json:"preHash,omitempty"`
+	// ddem002Hash is the hash of DD-EM-002 of the target before it; absent if the policy asks for
+	// none.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	DDEM002Hash string `json:"ddem002Hash,omitempty"`
 	// artifacts of the write.
 	// +optional
 	Artifacts StepArtifacts `json:"artifacts,omitzero"`
@@ -187,6 +193,12 @@ type StepResult struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash,omitempty"`
+	// ddem002Hash is the hash of DD-EM-002 of the target after it; absent if the policy asks for
+	// none.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	DDEM002Hash string `json:"ddem002Hash,omitempty"`
 	// uid of the target after it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
