@@ -39,7 +39,7 @@ func specOf(plan *v1alpha1.RemediationPlan, policy *v1alpha1.RemediationPolicySp
 	spec := v1alpha1.EffectivenessAssessmentSpec{
 		Subject:       v1alpha1.AssessmentSubject{Plan: &v1alpha1.AssessedStep{Name: plan.Name, UID: string(plan.UID), Step: step.Index}},
 		Policy:        v1alpha1.AssessedPolicy{Name: planned.Policy.Name, UID: planned.Policy.UID},
-		CorrelationID: planned.CorrelationID, RequestedBy: planned.Requester, Action: target.Action,
+		CorrelationID: planned.CorrelationID, RequestedBy: planned.Requester, Action: v1alpha1.AssessedAction(target.Action),
 		Target:    v1alpha1.AssessedTarget{BaselineTarget: target.BaselineTarget, BaselineName: target.BaselineName, UID: target.UID},
 		Signal:    v1alpha1.AssessedSignal{APIVersion: target.APIVersion, Kind: target.Kind, Name: target.Name},
 		DriftTime: target.FirstSeenTime, PreHash: target.DriftedHash,

@@ -39,7 +39,7 @@ func TestWhatIsAssessedOfAStep(t *testing.T) {
 		target := v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
 		s := v1alpha1.EffectivenessAssessmentSpec{
 			Subject: v1alpha1.AssessmentSubject{Plan: &v1alpha1.AssessedStep{Name: "nightly-1", UID: "plan"}},
-			Policy:  v1alpha1.AssessedPolicy{Name: "nightly", UID: "policy"}, CorrelationID: "c", RequestedBy: "alice", Action: v1alpha1.ActionReconcile,
+			Policy:  v1alpha1.AssessedPolicy{Name: "nightly", UID: "policy"}, CorrelationID: "c", RequestedBy: "alice", Action: v1alpha1.AssessedAction(v1alpha1.ActionReconcile),
 			Target:    v1alpha1.AssessedTarget{BaselineTarget: target, BaselineName: "deployments.apps.web", UID: "web"},
 			Signal:    v1alpha1.AssessedSignal{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
 			DriftTime: *at(-time.Hour), PreHash: "drifted", Execution: v1alpha1.ExecutionDone, Windows: windowsOf(nil),

@@ -61,28 +61,38 @@ var errNotJudged = errors.New("the Baseline does not speak of this state yet")
 // look reads the target of an assessment. What cannot be read, or is not judged yet, is unknown.
 func (t *Targets) look(ctx context.Context, a *v1alpha1.EffectivenessAssessment) Sight {
 	gvk := canon.ParseGVK(a.Spec.Target.APIVersion, a.Spec.Target.Kind)
-	raw, err := t.Live.Get(ctx, exec.Reference{GVK: gvk, Namespace: a.Namespace, Name: a.Spec.Target.Name})
+	s := seeObject(ctx, t.Live, exec.Reference{GVK: gvk, Namespace: a.Namespace, Name: a.Spec.Target.Name})
+	if s.Object == nil {
+		return s
+	}
+	if s.Read = s.UID != a.Spec.Target.UID; s.Read {
+		return s // another object: no hash is needed to tell
+	}
+	hash, err := t.hash(ctx, a, s.Object)
+	if err != nil {
+		s.Why = err.Error()
+		return s
+	}
+	s.Read, s.Hash = true, hash
+	return s
+}
+
+// seeObject reads an object. The answer counts if the object is not there; of one that is there, the hash is the
+// caller's to find.
+func seeObject(ctx context.Context, live Getter, ref exec.Reference) Sight {
+	raw, err := live.Get(ctx, ref)
 	switch {
 	case apierrors.IsNotFound(err) && !kube.IsUnserved(err):
 		return Sight{Live: effect.Live{Read: true, Gone: true}}
 	case err != nil:
 		return unread(fmt.Errorf("reading the target: %w", err))
 	}
-	object, err := kube.Decode(raw, schema.GroupVersionKind(gvk))
+	object, err := kube.Decode(raw, schema.GroupVersionKind(ref.GVK))
 	if err != nil {
 		return unread(fmt.Errorf("decoding the target: %w", err))
 	}
 	s := Sight{Object: object, Raw: raw}
 	s.Body = effect.Body{UID: string(object.UID), Generation: object.Generation}
-	if s.Read = s.UID != a.Spec.Target.UID; s.Read {
-		return s // another object: no hash is needed to tell
-	}
-	hash, err := t.hash(ctx, a, object)
-	if err != nil {
-		s.Why = err.Error()
-		return s
-	}
-	s.Read, s.Hash = true, hash
 	return s
 }
 
@@ -100,7 +110,7 @@ func (t *Targets) hash(ctx context.Context, a *v1alpha1.EffectivenessAssessment,
 		return "", fmt.Errorf("hashing the target: %w", object.Unreadable)
 	case b.Status.Observed.UID != string(object.UID), b.Status.Observed.FullHash != string(object.FullHash):
 		return "", errNotJudged
-	case a.Spec.Action == v1alpha1.ActionRollback && len(b.Status.Masks) > 0:
+	case a.Spec.Action == v1alpha1.AssessedRollback && len(b.Status.Masks) > 0:
 		return t.hashRollback(ctx, a, object, b)
 	}
 	return b.Status.Observed.Hash, nil
