@@ -140,7 +140,7 @@ func TestEvidencePacket_IsAboutOnePlan(t *testing.T) {
 		Records          []any
 	}
 	clitest.Must(t, json.Unmarshal([]byte(got.Stdout), &packet))
-	if packet.EvidencePacketID != clitest.PolicyUID+".6-6" || packet.Plan.UID != "uid-of-the-second" || len(packet.Records) != 1 {
+	if packet.EvidencePacketID != clitest.PolicyUID+".7-7" || packet.Plan.UID != "uid-of-the-second" || len(packet.Records) != 1 {
 		t.Errorf("the packet is %+v", packet)
 	}
 }
