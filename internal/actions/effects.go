@@ -40,19 +40,62 @@ func RepairOf(a *v1alpha1.EffectivenessAssessment) (r effect.Repair, wrote bool)
 		return effect.Repair{}, false
 	}
 	r = effect.Repair{WrittenTime: a.Spec.WrittenTime.Time, PreHash: a.Spec.PreHash, PostHash: a.Spec.PostHash, Verdict: effect.Verdict(a.Status.Verdict)}
-	if plan := a.Spec.Subject.Plan; plan != nil {
-		r.Plan = a.Namespace + "/" + plan.Name
+	switch of := &a.Spec.Subject; {
+	case of.Plan != nil:
+		r.Plan = a.Namespace + "/" + of.Plan.Name
+	case of.Release != nil:
+		r.Plan = fmt.Sprintf("run %d of %s/%s", of.Release.Run, a.Namespace, of.Release.Name)
 	}
 	return r, true
 }
 
-// CountRecent counts the writes of an action on the object of an assessment within the time in which too
+// isLike says that two assessments are about one action on one target, or on one release.
+func isLike(a, of *v1alpha1.EffectivenessAssessment) bool {
+	one, other := a.Spec.Subject.Release, of.Spec.Subject.Release
+	switch {
+	case a.Spec.Action != of.Spec.Action, (one == nil) != (other == nil):
+		return false
+	case one != nil:
+		return one.UID == other.UID
+	}
+	return a.Spec.Target.UID == of.Spec.Target.UID
+}
+
+// FindLiveHash returns the hash with which the write of an assessment is compared: of the step of a plan guarded,
+// which is that of the Baseline, and of the run of a release the one that was read last of what serves it. All is
+// sorted as [SortAssessments] does.
+func FindLiveHash(all []v1alpha1.EffectivenessAssessment, of *v1alpha1.EffectivenessAssessment, guarded string) string {
+	run := of.Spec.Subject.Release
+	if run == nil {
+		return guarded
+	}
+	for i := range all {
+		if other := all[i].Spec.Subject.Release; other != nil && other.UID == run.UID && all[i].Status.CurrentHash != "" {
+			return all[i].Status.CurrentHash
+		}
+	}
+	return ""
+}
+
+// FindRunChain looks for a chain in the runs of a release that did what the run of an assessment did. The planner
+// looks for those of plans. All is sorted as [SortAssessments] does.
+func FindRunChain(all []v1alpha1.EffectivenessAssessment, of *v1alpha1.EffectivenessAssessment, now time.Time) effect.Chain {
+	var history []effect.Repair
+	for i := range all {
+		if r, wrote := RepairOf(&all[i]); wrote && isLike(&all[i], of) {
+			history = append(history, r)
+		}
+	}
+	return effect.FindChain(history, true, FindLiveHash(all, of, ""), now, time.Time{})
+}
+
+// CountRecent counts the writes of an action on the object, or the release, of an assessment within the time in which too
 // many of them are a chain.
 func CountRecent(all []v1alpha1.EffectivenessAssessment, of *v1alpha1.EffectivenessAssessment, now time.Time) int {
 	n := 0
 	for i := range all {
 		a := &all[i]
-		if r, wrote := RepairOf(a); wrote && a.Spec.Target.UID == of.Spec.Target.UID && a.Spec.Action == of.Spec.Action && effect.IsRecent(r, now) {
+		if r, wrote := RepairOf(a); wrote && isLike(a, of) && effect.IsRecent(r, now) {
 			n++
 		}
 	}
@@ -75,7 +118,11 @@ type EffectGate struct {
 func ListEffectGates(a *v1alpha1.EffectivenessAssessment, now time.Time) []EffectGate {
 	stored := effect.ReadStored(a)
 	if !stored.Executed {
-		return []EffectGate{{Name: "Execution", Passed: true, Value: "the step wrote nothing"}}
+		value := "the step wrote nothing"
+		if a.Spec.Subject.Release != nil {
+			value = "the run moved nothing"
+		}
+		return []EffectGate{{Name: "Execution", Passed: true, Value: value}}
 	}
 	s := stored.Schedule(stored.WrittenTime)
 	at := func(name string, until time.Time, before, after string) EffectGate {

@@ -32,7 +32,7 @@ type Effectiveness struct {
 	Watchdog string
 }
 
-// addEffectiveness makes what assesses the effect of plans. The source of bodies is that of the policies.
+// addEffectiveness makes what assesses the effect of plans, and of runs where there are rollouts. The source of bodies is that of the policies.
 func (p *parts) addEffectiveness(mgr manager.Manager, setup Setup) error {
 	metrics, err := assessment.NewMetrics(setup.Registry, setup.time.Now)
 	if err != nil {
@@ -52,11 +52,17 @@ func (p *parts) addEffectiveness(mgr manager.Manager, setup Setup) error {
 	}
 	health := &assessment.Health{Live: mgr.GetAPIReader()}
 	p.opener = &assessment.Opener{Client: mgr.GetClient()}
+	var runs *assessment.Runs
+	if setup.Rollouts {
+		runs = &assessment.Runs{Live: targets, Cached: mgr.GetClient()}
+		p.runOpener = &assessment.RunOpener{Client: mgr.GetClient(), Runs: runs, Time: setup.time}
+	}
 	p.assessments = &assessment.Reconciler{
 		Client: mgr.GetClient(),
 		Targets: &assessment.Targets{
 			Live: targets, Bodies: p.policies.Source, Cached: mgr.GetClient(), Snapshot: p.guards.Snapshot, Clock: setup.Clock,
 		},
+		Runs:    runs,
 		Sources: map[v1alpha1.EffectComponent]assessment.Source{v1alpha1.ComponentHealth: health},
 		Unready: func(ctx context.Context, namespace, baseline string) ([]string, error) {
 			return planning.FindUnready(ctx, p.policies.Source, namespace, baseline, setup.time.Now())
@@ -95,5 +101,9 @@ func (p *parts) registerEffectiveness(ctx context.Context, mgr manager.Manager) 
 	if p.assessments == nil {
 		return nil
 	}
-	return errors.Join(p.opener.Register(mgr), p.assessments.Register(ctx, mgr))
+	failed := errors.Join(p.opener.Register(mgr), p.assessments.Register(ctx, mgr))
+	if p.runOpener != nil {
+		failed = errors.Join(failed, p.runOpener.Register(mgr))
+	}
+	return failed
 }

@@ -187,7 +187,8 @@ type parts struct {
 	retention    *policy.Retention
 	requests     *policy.Requests
 	anchor       *policy.Anchor
-	opener       *assessment.Opener // nil where effects are not assessed, as assessments
+	opener       *assessment.Opener    // nil where effects are not assessed, as assessments
+	runOpener    *assessment.RunOpener // nil also where there are no rollouts
 	assessments  *assessment.Reconciler
 	synced       func(schema.GroupVersionKind)
 }

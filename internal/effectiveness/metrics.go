@@ -47,7 +47,7 @@ func (s *Sources) fill(ctx context.Context, q *Question, query *effect.Query, wi
 	}
 	of := func(labels string) *effect.Series {
 		if found[labels] == nil {
-			found[labels] = &effect.Series{Name: query.Name + labels, Objective: query.Objective, Floor: query.Floor}
+			found[labels] = &effect.Series{Name: query.Name + labels, Objective: query.Objective, Floor: query.Floor, Brief: windows.During.Brief()}
 		}
 		return found[labels]
 	}

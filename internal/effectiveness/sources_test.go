@@ -148,10 +148,12 @@ func TestTheSeriesOfAQuery(t *testing.T) {
 	}
 	tests := map[string]struct {
 		windows [3][]prometheus.Series
+		drift   time.Duration
 		want    []effect.Series
 	}{
-		"one series": {[3][]prometheus.Series{one("", 1), one("", 2), one("", 3)}, []effect.Series{{Name: "q", Before: []float64{1}, During: []float64{2}, After: []float64{3}}}},
-		"defect 10: two series stay apart": {[3][]prometheus.Series{append(one("{b}", 1), one("{a}", 2)...), one("{b}", 3), one("{a}", 4)},
+		"a drift that was put back within a minute": {[3][]prometheus.Series{one("", 1), one("", 2), one("", 3)}, 59 * time.Second, []effect.Series{{Name: "q", Before: []float64{1}, During: []float64{2}, After: []float64{3}, Brief: true}}},
+		"one series": {[3][]prometheus.Series{one("", 1), one("", 2), one("", 3)}, time.Hour, []effect.Series{{Name: "q", Before: []float64{1}, During: []float64{2}, After: []float64{3}}}},
+		"defect 10: two series stay apart": {[3][]prometheus.Series{append(one("{b}", 1), one("{a}", 2)...), one("{b}", 3), one("{a}", 4)}, time.Hour,
 			[]effect.Series{{Name: "q{a}", Before: []float64{2}, After: []float64{4}}, {Name: "q{b}", Before: []float64{1}, During: []float64{3}}}},
 		"no series": {want: []effect.Series{{Name: "q", Why: "the query has no series"}}},
 	}
@@ -159,7 +161,9 @@ func TestTheSeriesOfAQuery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, _ := newSources(t)
 			s.Metrics = &metrics{series: func(window int) ([]prometheus.Series, error) { return tc.windows[window], nil }}
-			got := s.AskMetrics(t.Context(), &Question{Target: web, Queries: []effect.Query{{Name: "q", PromQL: "up"}}})
+			got := s.AskMetrics(t.Context(), &Question{
+				Target: web, DriftTime: written.Add(-tc.drift), WrittenTime: written, StabilizedTime: written, Now: written.Add(time.Hour), Queries: []effect.Query{{Name: "q", PromQL: "up"}},
+			})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -39,6 +39,9 @@ func measurements(w *World, plans map[string]*v1alpha1.RemediationPlan) map[obje
 	for i := range w.Assessments {
 		a := &w.Assessments[i]
 		known[object{a.Namespace, a.Name}] = true
+		if a.Spec.Subject.Release != nil {
+			continue // a repair does not wait for the measurement of a run, which takes notice of it
+		}
 		if written := a.Spec.WrittenTime; written != nil && !effect.Phase(a.Status.Phase).Ended() {
 			note(object{a.Namespace, a.Spec.Target.BaselineName}, measurement{a.Name, deadlineOf(&a.Spec)})
 		}

@@ -48,6 +48,11 @@ func TestWhichObjectsAreBeingMeasured(t *testing.T) {
 		"an assessment that has ended": {fill: func(c *cluster, w *World) {
 			w.Assessments = append(w.Assessments, assessmentOf(c, "web", time.Minute, v1alpha1.AssessmentCompleted))
 		}},
+		"the assessment of a run of a release": {fill: func(c *cluster, w *World) {
+			a := assessmentOf(c, "web", time.Minute, v1alpha1.AssessmentStabilizing)
+			a.Spec.Subject.Release = &v1alpha1.AssessedRun{Name: "web", UID: "web", Run: 3}
+			w.Assessments = append(w.Assessments, a)
+		}},
 		"an assessment of another object": {fill: func(c *cluster, w *World) {
 			w.Assessments = append(w.Assessments, assessmentOf(c, "db", time.Minute, v1alpha1.AssessmentStabilizing))
 		}},

@@ -2,19 +2,7 @@
 
 package telemetry
 
-import (
-	"strings"
-	"unicode"
-)
+import "github.com/plumbline-dev/plumbline/pkg/printable"
 
 // SpellWord spells a word of the API as logs and metrics do: WouldNotConverge is would_not_converge.
-func SpellWord(word string) string {
-	var out strings.Builder
-	for i, r := range word {
-		if unicode.IsUpper(r) && i > 0 {
-			out.WriteByte('_')
-		}
-		out.WriteRune(unicode.ToLower(r))
-	}
-	return out.String()
-}
+func SpellWord(word string) string { return printable.SnakeCase(word) }

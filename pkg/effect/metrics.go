@@ -32,6 +32,8 @@ type Series struct {
 	Objective Objective
 	// Before, During and After are values in any order. Each value that is no number is left out.
 	Before, During, After []float64
+	// Brief says that the drift was put back before During could have enough points.
+	Brief bool
 	// Floor is the value below which the metric has no meaning, such as one error in a thousand;
 	// it must be positive. Changes are measured against the larger of floor and median.
 	Floor float64
@@ -48,6 +50,8 @@ type MetricOutcome struct {
 	Worse bool
 	// NoSignal says that the drift was not visible in the metric.
 	NoSignal bool
+	// Brief says that During is unknown, because the drift was put back too soon.
+	Brief bool
 	// Before, During and After are medians.
 	Before, During, After float64
 	Why                   string
@@ -55,9 +59,10 @@ type MetricOutcome struct {
 
 // JudgeMetric scores one metric. A metric that is back at its reference scores 10,000, as does one
 // in which the drift was never visible. Between the two it scores the part of the way back. It has
-// no score where a window lacks points: a mean of few points is chance.
+// no score where a window lacks points: a mean of few points is chance. Of a drift that was put back
+// too soon to be seen, *after* is compared with *before* alone, and speaks against no write.
 func JudgeMetric(s Series) MetricOutcome {
-	out := MetricOutcome{Name: s.Name}
+	out := MetricOutcome{Name: s.Name, Brief: s.Brief}
 	if s.Why != "" {
 		out.Why = s.Why
 		return out
@@ -73,6 +78,9 @@ func JudgeMetric(s Series) MetricOutcome {
 		median *float64
 	}{{"before", s.Before, &out.Before}, {"during", s.During, &out.During}, {"after", s.After, &out.After}} {
 		points := numbers(window.points)
+		if s.Brief && window.median == &out.During {
+			continue
+		}
 		if len(points) < leastPoints {
 			missing = append(missing, fmt.Sprintf("%d points %s", len(points), window.name))
 			continue
@@ -81,6 +89,9 @@ func JudgeMetric(s Series) MetricOutcome {
 	}
 	if len(missing) > 0 {
 		return MetricOutcome{Name: s.Name, Why: fmt.Sprintf("%s, wants %d", strings.Join(missing, ", "), leastPoints)}
+	}
+	if s.Brief {
+		out.During = out.Before
 	}
 	return s.score(out)
 }
@@ -100,6 +111,10 @@ func (s Series) score(out MetricOutcome) MetricOutcome {
 	}
 	drift, left, since := harm(out.Before, out.During), harm(out.Before, out.After), harm(out.During, out.After)
 	switch {
+	case s.Brief && left <= 1:
+		out.Score, out.NoSignal, out.Why = new(int32(Best)), true, "the drift was put back too soon to be visible in it"
+	case s.Brief:
+		out.Score, out.Why = new(int32(0)), "worse than before the drift, which was put back too soon to be visible in it"
 	case left <= 1 && math.Abs(drift) <= 1:
 		out.Score, out.NoSignal, out.Why = new(int32(Best)), true, "the drift was not visible in it"
 	case left <= 1:

@@ -18,6 +18,10 @@ func TestOneMetric(t *testing.T) {
 	errors := func(before, during, after []float64) Series {
 		return Series{Name: "errors", Objective: LowerIsBetter, Floor: 0.1, Before: before, During: during, After: after}
 	}
+	brief := func(s Series) Series {
+		s.Brief = true
+		return s
+	}
 	throughput := func(before, during, after float64) Series {
 		return Series{Name: "throughput", Objective: HigherIsBetter, Floor: 1, Before: at(before), During: at(during), After: at(after)}
 	}
@@ -46,6 +50,10 @@ func TestOneMetric(t *testing.T) {
 		"one point that is far off changes nothing":   {errors(at(0.31), at(4.1), append(at(0.30), 900)), 10_000, false, false, "back"},
 		"a little of little is noise":                 {errors(at(0.001), at(0.009), at(0.002)), 10_000, false, true, "not visible"},
 		"values at the end of all numbers":            {errors(at(1), at(math.MaxFloat64/2), at(-math.MaxFloat64/2)), 10_000, false, false, "back"},
+		"a drift that was put back at once, and back": {brief(errors(at(0.31), []float64{9}, at(0.30))), 10_000, false, true, "too soon to be visible"},
+		"one of which no point is known":              {brief(errors(at(0.31), nil, at(0.30))), 10_000, false, true, "too soon to be visible"},
+		"one after which it is worse":                 {brief(errors(at(0.31), []float64{0.31}, at(8))), 0, false, false, "worse than before the drift"},
+		"one after which too little is known":         {brief(errors(at(0.31), nil, []float64{0.3})), -1, false, false, "1 points after, wants 5"},
 		"a series that was not read":                  {Series{Name: "errors", Why: "500 Internal Server Error"}, -1, false, false, "500 Internal"},
 		"a template without an objective":             {Series{Name: "errors", Floor: 1, Before: at(1), During: at(1), After: at(1)}, -1, false, false, "no objective"},
 		"a floor of nothing":                          {Series{Name: "errors", Objective: LowerIsBetter, Before: at(1), During: at(1), After: at(1)}, -1, false, false, "no objective and floor"},
@@ -103,7 +111,7 @@ func TestAMetricNeverScoresOutsideOfItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Series{
 			Objective: rapid.SampledFrom([]Objective{LowerIsBetter, HigherIsBetter, "Later"}).Draw(t, "objective"), Floor: value.Draw(t, "floor"),
-			Before: values.Draw(t, "before"), During: values.Draw(t, "during"), After: values.Draw(t, "after"),
+			Before: values.Draw(t, "before"), During: values.Draw(t, "during"), After: values.Draw(t, "after"), Brief: rapid.Bool().Draw(t, "brief"),
 		}
 		got := JudgeMetric(s)
 		if got.Score != nil && (*got.Score < 0 || *got.Score > Best) {
@@ -111,6 +119,9 @@ func TestAMetricNeverScoresOutsideOfItsBounds(t *testing.T) {
 		}
 		if got.Why == "" {
 			t.Fatal("it does not say why")
+		}
+		if s.Brief && got.Worse {
+			t.Fatal("worse than a drift of which nothing is known")
 		}
 		if got.Worse && *got.Score != 0 {
 			t.Fatalf("worse, with a score of %d", *got.Score)

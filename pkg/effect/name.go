@@ -8,6 +8,11 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
+// NameOfRun returns the name of the assessment of a run of a release.
+func NameOfRun(release string, run int64) string {
+	return specguard.BoundName(release + "-" + strconv.FormatInt(run, 10))
+}
+
 // NameOf returns the name of the assessment of a step of a plan.
 func NameOf(plan string, step int32) string {
 	return specguard.BoundName(plan + "-" + strconv.Itoa(int(step)))

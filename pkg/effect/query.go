@@ -80,6 +80,9 @@ type Span struct {
 // Empty says that the window has no point.
 func (s Span) Empty() bool { return s.To.Before(s.From) }
 
+// Brief says that the window has too few points for a median to count.
+func (s Span) Brief() bool { return s.Empty() || s.To.Sub(s.From)/s.Step+1 < leastPoints }
+
 // MetricWindows are the three windows that a metric is compared in.
 type MetricWindows struct {
 	Before, During, After Span

@@ -115,3 +115,11 @@ func TestTheReferenceNamesTheDefaultQueries(t *testing.T) {
 		}
 	}
 }
+
+func TestAWindowIsBriefIfItsMedianCountsForNothing(t *testing.T) {
+	for seconds, want := range map[int]bool{-1: true, 0: true, 59: true, 60: false, 3600: false} {
+		if got := spanOf(written, written.Add(time.Duration(seconds)*time.Second)).Brief(); got != want {
+			t.Errorf("a window of %d s is brief: %t", seconds, got)
+		}
+	}
+}

@@ -54,6 +54,22 @@ func step(index int32) evidence.Record {
 	}
 }
 
+// assessment is a record of the assessment of that correction, which helped.
+func assessment(index int32) evidence.Record {
+	r := step(index)
+	r.Kind, r.At = evidence.KindAssessment, noon.Add(10*time.Minute)
+	r.Drift, r.Severity, r.Intent = nil, nil, nil
+	r.Result = evidence.Result{State: "Completed", At: r.At}
+	r.Assessment = &evidence.Assessment{
+		Name: "production-7-0", UID: "2b1f5d1c-8a41-4c6b-9d1e-77a0b5c0e004", Reason: "full", Verdict: "Effective", Score: new(int32(9_580)), Formula: 1,
+		Integrity: "SpecUnchanged", Components: []evidence.AssessedComponent{
+			{Name: "Health", State: "Assessed", Effect: "For", Score: new(int32(9_580))}, {Name: "Alerts", State: "NotConfigured"}, {Name: "Metrics", State: "NotConfigured"},
+		},
+		PreHash: pl1("d"), PostHash: pl1("a"), CurrentHash: pl1("a"), WrittenAt: noon.Add(time.Second),
+	}
+	return r
+}
+
 // decision about the plan, which writes nothing.
 func decision(kind evidence.Kind, occurrence int32) evidence.Record {
 	return evidence.Record{

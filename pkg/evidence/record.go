@@ -19,6 +19,8 @@ const (
 	KindFence Kind = "Fence"
 	// KindStandby: a Deployment was made that answers the requests of a target during its repair.
 	KindStandby Kind = "Standby"
+	// KindAssessment: the assessment of a step has ended, with a verdict on the effect of the step.
+	KindAssessment Kind = "Assessment"
 	// KindPlanCreated: a plan was made.
 	KindPlanCreated Kind = "PlanCreated"
 	// KindPlanDeferred: a plan has to wait; the reason says for what.
@@ -96,6 +98,8 @@ type Record struct {
 	Step     *Step     `json:"step,omitempty"`
 	Intent   *Intent   `json:"intent,omitempty"`
 	Result   Result    `json:"result"`
+	// Assessment is that of a KindAssessment.
+	Assessment *Assessment `json:"assessment,omitempty"`
 	// Delivery is what a record of a release has; nil in a record of a remediation.
 	Delivery *Delivery `json:"delivery,omitempty"`
 	// Withdraws is what a KindDecisionWithdrawn withdraws.
@@ -183,12 +187,14 @@ type Step struct {
 
 // Intent is what the executor promised to do before it did it.
 type Intent struct {
-	Epoch           int64     `json:"epoch"`
-	UID             string    `json:"uid"`
-	ResourceVersion string    `json:"resourceVersion"`
-	PreHash         string    `json:"preHash"`
-	DesiredHash     string    `json:"desiredHash"`
-	At              time.Time `json:"at"`
+	Epoch           int64  `json:"epoch"`
+	UID             string `json:"uid"`
+	ResourceVersion string `json:"resourceVersion"`
+	PreHash         string `json:"preHash"`
+	DesiredHash     string `json:"desiredHash"`
+	// DDEM002Hash is the hash of DD-EM-002 of the subject before the write; empty if it was not asked for.
+	DDEM002Hash string    `json:"ddem002Hash,omitempty"`
+	At          time.Time `json:"at"`
 }
 
 // Result is how it ended. State and Reason are one word each.
@@ -197,10 +203,12 @@ type Result struct {
 	Reason string `json:"reason,omitempty"`
 	// ResourceVersion and Hash are those after the effect, Origin says how it is
 	// known; all three are empty when nothing was written.
-	ResourceVersion string    `json:"resourceVersion,omitempty"`
-	Hash            string    `json:"hash,omitempty"`
-	Origin          Origin    `json:"origin,omitempty"`
-	At              time.Time `json:"at,omitzero"`
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	Hash            string `json:"hash,omitempty"`
+	// DDEM002Hash is the hash of DD-EM-002 after the effect; empty if it was not asked for.
+	DDEM002Hash string    `json:"ddem002Hash,omitempty"`
+	Origin      Origin    `json:"origin,omitempty"`
+	At          time.Time `json:"at,omitzero"`
 }
 
 // Builder is the program that wrote the record. Digest is that of its image or
@@ -235,7 +243,11 @@ func (r Record) ID() string {
 	if r.Step != nil {
 		step = fmt.Sprint(r.Step.Index)
 	}
-	return fmt.Sprintf("%s/%s/%s/%d", cmp.Or(plan, "no-plan:"+r.Subject.UID), step, r.Kind, r.Occurrence)
+	what := string(r.Kind)
+	if r.Assessment != nil { // one that is made again, before its plan has the verdict, is another event
+		what += ":" + r.Assessment.UID
+	}
+	return fmt.Sprintf("%s/%s/%s/%d", cmp.Or(plan, "no-plan:"+r.Subject.UID), step, what, r.Occurrence)
 }
 
 // Normalized is the record as it is after a round trip: times in UTC, cut to
@@ -253,6 +265,7 @@ func (r Record) Normalized() Record {
 		intent.At = normalTime(intent.At)
 		r.Intent = &intent
 	}
+	r.Assessment = r.Assessment.normalized()
 	r.Delivery = r.Delivery.normalized()
 	return r
 }

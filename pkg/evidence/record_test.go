@@ -28,57 +28,63 @@ func TestValidate_NamesTheField(t *testing.T) {
 		"a skipped step, which wrote nothing": {func(r *evidence.Record) {
 			r.Intent, r.Result = nil, evidence.Result{State: "Skipped", Reason: "TargetMoved"}
 		}, ""},
-		"an unknown kind":                   {func(r *evidence.Record) { r.Kind = "Leap" }, "kind"},
-		"a step without its plan":           {func(r *evidence.Record) { r.Plan = nil }, "kind"},
-		"a step without its number":         {func(r *evidence.Record) { r.Step = nil }, "kind"},
-		"a step before the first":           {func(r *evidence.Record) { r.Step.Index = -1 }, "step.index"},
-		"an action of two words":            {func(r *evidence.Record) { r.Step.Action = "Roll back" }, "step.action"},
-		"a step without an end":             {func(r *evidence.Record) { r.Result.State = "" }, "result.state"},
-		"a write without an intent":         {func(r *evidence.Record) { r.Intent = nil }, "intent"},
-		"an intent without a time":          {func(r *evidence.Record) { r.Intent.At = time.Time{} }, "intent.at"},
-		"an unknown origin":                 {func(r *evidence.Record) { r.Result.Origin = "Hearsay" }, "result.origin"},
-		"a result that nobody vouches for":  {func(r *evidence.Record) { r.Result.Origin = "" }, "result.origin"},
-		"a hash that nobody vouches for":    {func(r *evidence.Record) { r.Result.Origin, r.Result.ResourceVersion = "", "" }, "result.origin"},
-		"a version that nobody vouches for": {func(r *evidence.Record) { r.Result.Origin, r.Result.Hash = "", "" }, "result.origin"},
-		"a write that left no version":      {func(r *evidence.Record) { r.Result.ResourceVersion = "" }, "result.resourceVersion"},
-		"a write that left no hash":         {func(r *evidence.Record) { r.Result.Hash = "" }, "result.hash"},
-		"a reason that is a sentence":       {func(r *evidence.Record) { r.Result.Reason = "password=hunter2" }, "result.reason"},
-		"a decision that writes":            {func(r *evidence.Record) { r.Kind = evidence.KindPlanFinished }, "result.origin"},
-		"a halt without a reason":           {func(r *evidence.Record) { *r = decision(evidence.KindPlanHalted, 0); r.Result.Reason = "" }, "result.reason"},
-		"no time":                           {func(r *evidence.Record) { r.At = time.Time{} }, "at"},
-		"no chain":                          {func(r *evidence.Record) { r.Chain.UID = "" }, "policy.uid"},
-		"no chain, and no policy":           {func(r *evidence.Record) { r.Chain.UID, r.Policy = "", nil }, "chain.uid"},
-		"a chain that is a path":            {func(r *evidence.Record) { r.Chain.UID, r.Policy = "../x", nil }, "chain.uid"},
-		"the chain of another policy":       {func(r *evidence.Record) { r.Policy.UID = "other" }, "policy.uid"},
-		"a policy without a digest":         {func(r *evidence.Record) { r.Policy.Digest = "" }, "policy.digest"},
-		"a plan without a name":             {func(r *evidence.Record) { r.Plan.Name = "" }, "plan.name"},
-		"a plan with a name of one letter":  {func(r *evidence.Record) { r.Plan.Name = "a" }, ""},
-		"a subject without a hash":          {func(r *evidence.Record) { r.Subject.Hash = "" }, "subject.hash"},
-		"a hash in capitals":                {func(r *evidence.Record) { r.Subject.Hash = strings.ToUpper(pl1("a")) }, "subject.hash"},
-		"a subject without a version":       {func(r *evidence.Record) { r.Subject.APIVersion = "" }, "subject.apiVersion"},
-		"a subject without a kind":          {func(r *evidence.Record) { r.Subject.Kind = "" }, "subject.kind"},
-		"a subject without a name":          {func(r *evidence.Record) { r.Subject.Name = "" }, "subject.name"},
-		"a subject without a namespace":     {func(r *evidence.Record) { r.Subject.Namespace = "" }, ""},
-		"a subject of the core group":       {func(r *evidence.Record) { r.Subject.APIVersion = "v1" }, ""},
-		"a version of one letter":           {func(r *evidence.Record) { r.Subject.APIVersion = "v" }, ""},
-		"a kind with a slash":               {func(r *evidence.Record) { r.Subject.Kind = "a/b" }, "subject.kind"},
-		"a namespace with a slash":          {func(r *evidence.Record) { r.Subject.Namespace = "a/b" }, "subject.namespace"},
-		"a name with a slash":               {func(r *evidence.Record) { r.Subject.Name = "a/b" }, "subject.name"},
-		"a version with two slashes":        {func(r *evidence.Record) { r.Subject.APIVersion = "a/b/c" }, "subject.apiVersion"},
-		"a uid with a number sign":          {func(r *evidence.Record) { r.Subject.UID = "a#b" }, "subject.uid"},
-		"nobody who began it":               {func(r *evidence.Record) { r.InitiatedBy = "" }, "initiatedBy"},
-		"an overlong user":                  {func(r *evidence.Record) { r.Requester = strings.Repeat("u", 257) }, "requester"},
-		"a user with a line break":          {func(r *evidence.Record) { r.Approver = "a\nb" }, "approver"},
-		"a user who is no text":             {func(r *evidence.Record) { r.Approver = "\xff" }, "approver"},
-		"no version of the program":         {func(r *evidence.Record) { r.Builder.Version = "" }, "builder.version"},
-		"an image without a digest of it":   {func(r *evidence.Record) { r.Builder.Digest = "latest" }, "builder.digest"},
-		"more paths than are shown":         {func(r *evidence.Record) { r.Drift.Total = 0 }, "drift.total"},
-		"paths that are too long together":  {func(r *evidence.Record) { r.Drift.Paths = []string{strings.Repeat("a", evidence.MaxPathBytes), "b"} }, "drift.paths"},
-		"paths of another digest":           {func(r *evidence.Record) { r.Drift.Digest = digest("0") }, "drift.digest"},
-		"a withdrawal in another kind":      {func(r *evidence.Record) { r.Withdraws = &evidence.Head{Sequence: 1, Digest: digest("a")} }, "withdraws"},
-		"a withdrawal of no record":         {func(r *evidence.Record) { *r = withdrawal(evidence.Head{}); r.Withdraws = nil }, "withdraws"},
-		"a withdrawal before the first":     {func(r *evidence.Record) { *r = withdrawal(evidence.Head{Digest: digest("a")}) }, "withdraws.sequence"},
-		"a withdrawal without a digest":     {func(r *evidence.Record) { *r = withdrawal(evidence.Head{Sequence: 1}) }, "withdraws.digest"},
+		"an unknown kind":                      {func(r *evidence.Record) { r.Kind = "Leap" }, "kind"},
+		"a step without its plan":              {func(r *evidence.Record) { r.Plan = nil }, "kind"},
+		"a step without its number":            {func(r *evidence.Record) { r.Step = nil }, "kind"},
+		"a step before the first":              {func(r *evidence.Record) { r.Step.Index = -1 }, "step.index"},
+		"an action of two words":               {func(r *evidence.Record) { r.Step.Action = "Roll back" }, "step.action"},
+		"a step without an end":                {func(r *evidence.Record) { r.Result.State = "" }, "result.state"},
+		"a write without an intent":            {func(r *evidence.Record) { r.Intent = nil }, "intent"},
+		"an intent without a time":             {func(r *evidence.Record) { r.Intent.At = time.Time{} }, "intent.at"},
+		"an unknown origin":                    {func(r *evidence.Record) { r.Result.Origin = "Hearsay" }, "result.origin"},
+		"a result that nobody vouches for":     {func(r *evidence.Record) { r.Result.Origin = "" }, "result.origin"},
+		"a hash that nobody vouches for":       {func(r *evidence.Record) { r.Result.Origin, r.Result.ResourceVersion = "", "" }, "result.origin"},
+		"a version that nobody vouches for":    {func(r *evidence.Record) { r.Result.Origin, r.Result.Hash = "", "" }, "result.origin"},
+		"a write that left no version":         {func(r *evidence.Record) { r.Result.ResourceVersion = "" }, "result.resourceVersion"},
+		"a write with the hashes of DD-EM-002": {func(r *evidence.Record) { r.Intent.DDEM002Hash, r.Result.DDEM002Hash = digest("1"), digest("2") }, ""},
+		"a hash of DD-EM-002 with a prefix":    {func(r *evidence.Record) { r.Intent.DDEM002Hash = pl1("1") }, "intent.ddem002Hash"},
+		"one that is no hash":                  {func(r *evidence.Record) { r.Result.DDEM002Hash = "sha256:1" }, "result.ddem002Hash"},
+		"one that nobody vouches for": {func(r *evidence.Record) {
+			r.Result = evidence.Result{State: "Skipped", DDEM002Hash: digest("1")}
+		}, "result.origin"},
+		"a write that left no hash":        {func(r *evidence.Record) { r.Result.Hash = "" }, "result.hash"},
+		"a reason that is a sentence":      {func(r *evidence.Record) { r.Result.Reason = "password=hunter2" }, "result.reason"},
+		"a decision that writes":           {func(r *evidence.Record) { r.Kind = evidence.KindPlanFinished }, "result.origin"},
+		"a halt without a reason":          {func(r *evidence.Record) { *r = decision(evidence.KindPlanHalted, 0); r.Result.Reason = "" }, "result.reason"},
+		"no time":                          {func(r *evidence.Record) { r.At = time.Time{} }, "at"},
+		"no chain":                         {func(r *evidence.Record) { r.Chain.UID = "" }, "policy.uid"},
+		"no chain, and no policy":          {func(r *evidence.Record) { r.Chain.UID, r.Policy = "", nil }, "chain.uid"},
+		"a chain that is a path":           {func(r *evidence.Record) { r.Chain.UID, r.Policy = "../x", nil }, "chain.uid"},
+		"the chain of another policy":      {func(r *evidence.Record) { r.Policy.UID = "other" }, "policy.uid"},
+		"a policy without a digest":        {func(r *evidence.Record) { r.Policy.Digest = "" }, "policy.digest"},
+		"a plan without a name":            {func(r *evidence.Record) { r.Plan.Name = "" }, "plan.name"},
+		"a plan with a name of one letter": {func(r *evidence.Record) { r.Plan.Name = "a" }, ""},
+		"a subject without a hash":         {func(r *evidence.Record) { r.Subject.Hash = "" }, "subject.hash"},
+		"a hash in capitals":               {func(r *evidence.Record) { r.Subject.Hash = strings.ToUpper(pl1("a")) }, "subject.hash"},
+		"a subject without a version":      {func(r *evidence.Record) { r.Subject.APIVersion = "" }, "subject.apiVersion"},
+		"a subject without a kind":         {func(r *evidence.Record) { r.Subject.Kind = "" }, "subject.kind"},
+		"a subject without a name":         {func(r *evidence.Record) { r.Subject.Name = "" }, "subject.name"},
+		"a subject without a namespace":    {func(r *evidence.Record) { r.Subject.Namespace = "" }, ""},
+		"a subject of the core group":      {func(r *evidence.Record) { r.Subject.APIVersion = "v1" }, ""},
+		"a version of one letter":          {func(r *evidence.Record) { r.Subject.APIVersion = "v" }, ""},
+		"a kind with a slash":              {func(r *evidence.Record) { r.Subject.Kind = "a/b" }, "subject.kind"},
+		"a namespace with a slash":         {func(r *evidence.Record) { r.Subject.Namespace = "a/b" }, "subject.namespace"},
+		"a name with a slash":              {func(r *evidence.Record) { r.Subject.Name = "a/b" }, "subject.name"},
+		"a version with two slashes":       {func(r *evidence.Record) { r.Subject.APIVersion = "a/b/c" }, "subject.apiVersion"},
+		"a uid with a number sign":         {func(r *evidence.Record) { r.Subject.UID = "a#b" }, "subject.uid"},
+		"nobody who began it":              {func(r *evidence.Record) { r.InitiatedBy = "" }, "initiatedBy"},
+		"an overlong user":                 {func(r *evidence.Record) { r.Requester = strings.Repeat("u", 257) }, "requester"},
+		"a user with a line break":         {func(r *evidence.Record) { r.Approver = "a\nb" }, "approver"},
+		"a user who is no text":            {func(r *evidence.Record) { r.Approver = "\xff" }, "approver"},
+		"no version of the program":        {func(r *evidence.Record) { r.Builder.Version = "" }, "builder.version"},
+		"an image without a digest of it":  {func(r *evidence.Record) { r.Builder.Digest = "latest" }, "builder.digest"},
+		"more paths than are shown":        {func(r *evidence.Record) { r.Drift.Total = 0 }, "drift.total"},
+		"paths that are too long together": {func(r *evidence.Record) { r.Drift.Paths = []string{strings.Repeat("a", evidence.MaxPathBytes), "b"} }, "drift.paths"},
+		"paths of another digest":          {func(r *evidence.Record) { r.Drift.Digest = digest("0") }, "drift.digest"},
+		"a withdrawal in another kind":     {func(r *evidence.Record) { r.Withdraws = &evidence.Head{Sequence: 1, Digest: digest("a")} }, "withdraws"},
+		"a withdrawal of no record":        {func(r *evidence.Record) { *r = withdrawal(evidence.Head{}); r.Withdraws = nil }, "withdraws"},
+		"a withdrawal before the first":    {func(r *evidence.Record) { *r = withdrawal(evidence.Head{Digest: digest("a")}) }, "withdraws.sequence"},
+		"a withdrawal without a digest":    {func(r *evidence.Record) { *r = withdrawal(evidence.Head{Sequence: 1}) }, "withdraws.digest"},
 		"a withdrawal without a plan": {func(r *evidence.Record) {
 			*r = withdrawal(evidence.Head{Sequence: 1, Digest: digest("a")})
 			r.Plan = nil
@@ -96,6 +102,32 @@ func TestValidate_NamesTheField(t *testing.T) {
 		"as many factors as a score may have": {func(r *evidence.Record) {
 			r.Severity.Factors = slices.Repeat([]evidence.Factor{{Name: "DriftAge"}}, 7)
 		}, ""},
+		"an assessment": {func(r *evidence.Record) { *r = assessment(0) }, ""},
+		"an assessment of what was not written": {func(r *evidence.Record) {
+			*r = assessment(0)
+			r.Assessment.PostHash, r.Assessment.CurrentHash, r.Assessment.Score, r.Assessment.Reason = "", "absent", nil, "no_execution"
+		}, ""},
+		"an assessment that could not be carried out": {func(r *evidence.Record) { *r = assessment(0); r.Assessment.Reason = "" }, ""},
+		"an assessment without its step":              {func(r *evidence.Record) { *r = assessment(0); r.Step = nil }, "kind"},
+		"an assessment without its content":           {func(r *evidence.Record) { *r = assessment(0); r.Assessment = nil }, "assessment"},
+		"an assessment in another kind":               {func(r *evidence.Record) { r.Assessment = assessment(0).Assessment }, "assessment"},
+		"an assessment that writes": {func(r *evidence.Record) {
+			*r = assessment(0)
+			r.Result = step(0).Result
+		}, "result.origin"},
+		"an assessment without an end":               {func(r *evidence.Record) { *r = assessment(0); r.Result.State = "" }, "result.state"},
+		"an assessment of no name":                   {func(r *evidence.Record) { *r = assessment(0); r.Assessment.Name = "" }, "assessment.name"},
+		"an assessment of no uid":                    {func(r *evidence.Record) { *r = assessment(0); r.Assessment.UID = "" }, "assessment.uid"},
+		"an assessment without a verdict":            {func(r *evidence.Record) { *r = assessment(0); r.Assessment.Verdict = "" }, "assessment.verdict"},
+		"an assessment whose reason is a sentence":   {func(r *evidence.Record) { *r = assessment(0); r.Assessment.Reason = "the pod said hunter2" }, "assessment.reason"},
+		"an assessment with a score beyond the best": {func(r *evidence.Record) { *r = assessment(0); r.Assessment.Score = new(int32(10_001)) }, "assessment.score"},
+		"an assessment with a hash of no form":       {func(r *evidence.Record) { *r = assessment(0); r.Assessment.CurrentHash = "a" }, "assessment.currentHash"},
+		"a component with a message":                 {func(r *evidence.Record) { *r = assessment(0); r.Assessment.Components[0].State = "3 of 3 ready" }, "assessment.components.state"},
+		"a component with a score below 0":           {func(r *evidence.Record) { *r = assessment(0); r.Assessment.Components[0].Score = new(int32(-1)) }, "assessment.components.score"},
+		"more components than a score has": {func(r *evidence.Record) {
+			*r = assessment(0)
+			r.Assessment.Components = slices.Repeat(r.Assessment.Components[:1], 6)
+		}, "assessment.components"},
 		"a path that is no text":             {func(r *evidence.Record) { r.Drift.Paths[0] = "\xff" }, "drift.paths"},
 		"a level of severity made up freely": {func(r *evidence.Record) { r.Severity.Level = "very high" }, "severity.level"},
 	}
@@ -157,6 +189,18 @@ func TestSeal_LargestRecord(t *testing.T) {
 	for _, of := range []evidence.BodyOf{evidence.BodyPlan, evidence.BodyBefore, evidence.BodyAuthorized, evidence.BodyWritten} {
 		r.Bodies = append(r.Bodies, evidence.Body{Of: of, Digest: digest("c")})
 	}
+	t.Run("of an assessment", func(t *testing.T) {
+		r := r
+		r.Kind, r.Result = evidence.KindAssessment, evidence.Result{State: word, Reason: word, At: r.Result.At}
+		r.Assessment = &evidence.Assessment{
+			Name: long(253), UID: uid, Reason: strings.ToLower(word), Verdict: word, Score: new(int32(10_000)), Formula: math.MaxInt32, Integrity: word,
+			Components: slices.Repeat([]evidence.AssessedComponent{{Name: word, State: word, Effect: word, Score: new(int32(10_000))}}, 5),
+			PreHash:    pl1("a"), PostHash: pl1("a"), CurrentHash: pl1("a"), WrittenAt: r.Step.StartedAt,
+		}
+		if _, err := evidence.Seal(key(t, 1), r); err != nil {
+			t.Error(err)
+		}
+	})
 	s, err := evidence.Seal(key(t, 1), r)
 	if err != nil {
 		t.Fatal(err)
@@ -261,9 +305,11 @@ func TestID_TellsEventsApart(t *testing.T) {
 	noPlan.Plan = nil
 	other := step(0)
 	other.Kind = evidence.KindFence
+	again := assessment(0) // an assessment that was removed, and made again
+	again.Assessment.UID = "another"
 	records := []evidence.Record{
 		step(0), step(1), other, noPlan, decision(evidence.KindPlanHalted, 0),
-		decision(evidence.KindPlanDeferred, 0), decision(evidence.KindPlanDeferred, 1),
+		decision(evidence.KindPlanDeferred, 0), decision(evidence.KindPlanDeferred, 1), assessment(0), assessment(1), again,
 	}
 	seen := map[string]bool{}
 	for _, r := range records {

@@ -70,6 +70,8 @@ type rules struct {
 	key      bool // its succession, which no other kind has
 	earlier  bool // the record that it withdraws, as no other kind does, and its plan
 	delivery bool // its release, which no other kind has
+	// assessment is what it tells of an assessment, as no other kind does.
+	assessment bool
 }
 
 func rulesOf(k Kind) (rules, error) {
@@ -78,6 +80,8 @@ func rulesOf(k Kind) (rules, error) {
 		return rules{step: true, state: true, intent: true, mayWrite: true}, nil
 	case KindFence, KindStandby:
 		return rules{step: true, mayWrite: true}, nil
+	case KindAssessment:
+		return rules{step: true, state: true, assessment: true}, nil
 	case KindPlanDeferred, KindPlanCanceled, KindPlanHalted:
 		return rules{reason: true}, nil
 	case KindPlanCreated, KindPlanApproved, KindPlanPaused, KindPlanResumed, KindPlanFinished:
@@ -110,6 +114,8 @@ func (r Record) validateParticulars(must rules) error {
 		return invalid("kind", "a %s needs its plan and its step", r.Kind)
 	case must.key != (r.Succession != nil):
 		return invalid("succession", "is that of a %s, and of no other kind", KindKeySucceeded)
+	case must.assessment != (r.Assessment != nil):
+		return invalid("assessment", "is that of a %s, and of no other kind", KindAssessment)
 	case must.earlier != (r.Withdraws != nil):
 		return invalid("withdraws", "is that of a %s, and of no other kind", KindDecisionWithdrawn)
 	case must.earlier && r.Plan == nil:
@@ -142,7 +148,7 @@ func (r Record) validateEffect(must rules) error {
 func (r Record) validateParts() error {
 	return cmp.Or(
 		r.Drift.validate(), r.Severity.validate(), r.Policy.validate(r.Chain.UID),
-		r.Plan.validate(), r.Step.validate(), r.Intent.validate(), r.Result.validate(r.Delivery != nil), r.Succession.validate(),
+		r.Plan.validate(), r.Step.validate(), r.Intent.validate(), r.Result.validate(r.Delivery != nil), r.Succession.validate(), r.Assessment.validate(),
 		required(uidPattern, "chain.uid", r.Chain.UID, maxUID),
 	)
 }
@@ -259,6 +265,7 @@ func (i *Intent) validate() error {
 		text("intent.resourceVersion", i.ResourceVersion, 0, maxUID),
 		hash("intent.preHash", i.PreHash),
 		hash("intent.desiredHash", i.DesiredHash),
+		optional(digestPattern, "intent.ddem002Hash", i.DDEM002Hash),
 	)
 }
 
@@ -268,12 +275,13 @@ func (r Result) validate(mayLackHash bool) error {
 		optional(wordPattern, "result.state", r.State),
 		optional(wordPattern, "result.reason", r.Reason),
 		text("result.resourceVersion", r.ResourceVersion, 0, maxUID),
+		optional(digestPattern, "result.ddem002Hash", r.DDEM002Hash),
 	); err != nil {
 		return err
 	}
 	switch r.Origin {
 	case "":
-		if r.ResourceVersion != "" || r.Hash != "" {
+		if r.ResourceVersion != "" || r.Hash != "" || r.DDEM002Hash != "" {
 			return invalid("result.origin", "is missing; something was written")
 		}
 		return nil

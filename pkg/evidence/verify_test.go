@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -238,6 +239,7 @@ func TestVerify_StartsWhereRetentionEnded(t *testing.T) {
 func TestVerify_ComparesWithPlans(t *testing.T) {
 	store, sealed := chain(t, 3, 3)
 	digests := []string{sealed[0].Digest, sealed[1].Digest, sealed[2].Digest}
+	assessed := appended(t, writer(t, store, 1), sealed[2].Head(), assessment(0))
 	cases := map[string]struct {
 		plans []evidence.PlanStatus
 		want  []finding
@@ -253,6 +255,8 @@ func TestVerify_ComparesWithPlans(t *testing.T) {
 			[]evidence.PlanStatus{{UID: "other", Chain: "gone", Digests: []string{digest("9")}}},
 			[]finding{{evidence.ProblemNotStored, 0}},
 		},
+		"an assessment that came after the status was read": {[]evidence.PlanStatus{{UID: planUID, Chain: policyUID, Digests: digests}}, nil},
+		"an assessment that the status names":               {[]evidence.PlanStatus{{UID: planUID, Chain: policyUID, Digests: append(slices.Clone(digests), assessed.Digest)}}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -45,6 +45,15 @@ func TestWhoMayDoWhatWhenEffectsAreAssessed(t *testing.T) {
 	}
 }
 
+// What is added when the assessor assesses the runs of releases beside the effect of plans.
+func TestWhoMayDoWhatWhenRunsAreAssessed(t *testing.T) {
+	delivery := []string{"--set", "mesh.enabled=true", "--set", "delivery.enabled=true"}
+	without := append(rights(t, template(t, delivery...)), rights(t, template(t, "--set", "assessor.effectiveness.enabled=true"))...)
+	with := rights(t, template(t, append(delivery, "--set", "assessor.effectiveness.enabled=true")...))
+	added := slices.DeleteFunc(slices.Clone(with), func(line string) bool { return slices.Contains(without, line) })
+	golden.Check(t, filepath.Join("testdata", "rights-runs.txt"), strings.Join(added, "\n")+"\n")
+}
+
 // What is added when releases are rolled out: nothing may write a workload.
 func TestWhoMayDoWhatWhenReleasesAreRolledOut(t *testing.T) {
 	without := rights(t, template(t, "--set", "mesh.enabled=true"))

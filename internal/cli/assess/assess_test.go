@@ -3,6 +3,7 @@
 package assess
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func assessmentOf(name string, ago time.Duration, change ...func(*v1alpha1.Effec
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name + "-0", CreationTimestamp: clitest.Before(ago)},
 		Spec: v1alpha1.EffectivenessAssessmentSpec{
 			Subject: v1alpha1.AssessmentSubject{Plan: &v1alpha1.AssessedStep{Name: name, UID: "uid-" + name}}, Policy: v1alpha1.AssessedPolicy{Name: "production", UID: clitest.PolicyUID},
-			CorrelationID: "c-1", RequestedBy: "alice", Action: v1alpha1.ActionReconcile,
+			CorrelationID: "c-1", RequestedBy: "alice", Action: v1alpha1.AssessedAction(v1alpha1.ActionReconcile),
 			Target: v1alpha1.AssessedTarget{
 				BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}, BaselineName: specguard.BaselineName("deployments", "apps", "web"), UID: "uid-web",
 			},
@@ -54,6 +55,7 @@ func assessmentOf(name string, ago time.Duration, change ...func(*v1alpha1.Effec
 
 func ineffective(x *v1alpha1.EffectivenessAssessment) {
 	x.Status.Verdict, x.Status.Score, x.Status.Message = v1alpha1.VerdictIneffective, new(int32(6_080)), "Alerts: HighErrorRate fires"
+	x.Spec.DDEM002 = &v1alpha1.DDEM002Hashes{PreHash: "sha256:" + strings.Repeat("d", 64), PostHash: "sha256:" + strings.Repeat("a", 64)}
 	x.Status.Components[1].Effect, x.Status.Components[1].Score, x.Status.Components[1].Message = v1alpha1.EffectAgainst, new(int32(0)), "HighErrorRate fires"
 	x.Status.SideEffects = nil
 }
@@ -82,6 +84,36 @@ func notWritten(x *v1alpha1.EffectivenessAssessment) {
 func untouched(x *v1alpha1.EffectivenessAssessment) {
 	x.Status = v1alpha1.EffectivenessAssessmentStatus{}
 	x.Spec.Policy.Name = "staging"
+}
+
+// ofRun has an assessment be about a run of release web, which led from one pod template to another.
+func ofRun(run int64, from, to string) func(*v1alpha1.EffectivenessAssessment) {
+	return func(x *v1alpha1.EffectivenessAssessment) {
+		x.Name = fmt.Sprint("web-", run)
+		x.Spec.Subject = v1alpha1.AssessmentSubject{Release: &v1alpha1.AssessedRun{Name: "web", UID: "uid-of-the-release", Run: run}}
+		x.Spec.Policy, x.Spec.Action, x.Spec.PreHash, x.Spec.PostHash = v1alpha1.AssessedPolicy{}, v1alpha1.AssessedPromote, clitest.Pl1(from), clitest.Pl1(to)
+		x.Status.CurrentHash = clitest.Pl1(to)
+	}
+}
+
+// Two promotions within an hour built upon each other, and did not help.
+func TestAssess_RunsOfReleases(t *testing.T) {
+	objects := append(clitest.ObjectsOf(
+		assessmentOf("a", 50*time.Minute, ofRun(3, "1", "2"), ineffective), assessmentOf("b", 20*time.Minute, ofRun(4, "2", "3"), ineffective), assessmentOf("well", time.Hour),
+	), clitest.BaselineOf("web", func(b *v1alpha1.Baseline) { b.Status.Observed.Hash = clitest.Pl1("a") }))
+	for name, args := range map[string][]string{
+		"list-runs":    {"assess", "list", "-o", "wide"},
+		"show-run":     {"assess", "show", "web-4"},
+		"history-runs": {"assess", "history", "deployment/web", "-o", "wide"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := clitest.Cluster{Objects: objects}.Run(t, verbs, "", args...)
+			if got.Code != 0 || got.Stderr != "" {
+				t.Errorf("%q gave %d, %s", args, got.Code, got.Stderr)
+			}
+			golden.Check(t, filepath.Join("testdata", name+".txt"), got.Stdout)
+		})
+	}
 }
 
 func allAssessments() []client.Object {

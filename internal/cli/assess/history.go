@@ -25,8 +25,8 @@ func (a *app) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history TYPE/NAME",
 		Short: "Show where an object stands after each of its repairs",
-		Long: `Show the writes of plans on an object, newest first, and where the object stands
-after each of them: InEffect is as the write left it, Regression is as it was
+		Long: `Show the writes of plans on an object, and the runs of releases after which it
+serves, newest first, and where the object stands after each of them: InEffect is as the write left it, Regression is as it was
 before, and MovedOn is neither. The history goes as far as plans are kept.`,
 		Example: invocation.Examples("# Is an object repaired again and again?", "%s assess history deploy/web"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.history(cmd, args, o) },
@@ -40,16 +40,16 @@ before, and MovedOn is neither. The history goes as far as plans are kept.`,
 
 // repairReport is one line of the history.
 type repairReport struct {
-	Assessment string                     `json:"assessment"`
-	Plan       string                     `json:"plan"`
-	Policy     string                     `json:"policy"`
-	Action     v1alpha1.RemediationAction `json:"action"`
-	Written    metav1.Time                `json:"written"`
-	PreHash    string                     `json:"preHash,omitempty"`
-	PostHash   string                     `json:"postHash,omitempty"`
-	Match      effect.Match               `json:"match"`
-	Verdict    v1alpha1.EffectVerdict     `json:"verdict,omitempty"`
-	Score      *int32                     `json:"score,omitempty"`
+	Assessment string                  `json:"assessment"`
+	Plan       string                  `json:"plan"`
+	Policy     string                  `json:"policy"`
+	Action     v1alpha1.AssessedAction `json:"action"`
+	Written    metav1.Time             `json:"written"`
+	PreHash    string                  `json:"preHash,omitempty"`
+	PostHash   string                  `json:"postHash,omitempty"`
+	Match      effect.Match            `json:"match"`
+	Verdict    v1alpha1.EffectVerdict  `json:"verdict,omitempty"`
+	Score      *int32                  `json:"score,omitempty"`
 }
 
 func (a *app) history(cmd *cobra.Command, args []string, o historyOptions) error {
@@ -73,6 +73,7 @@ func (a *app) history(cmd *cobra.Command, args []string, o historyOptions) error
 		return err
 	}
 	reports, live := []repairReport{}, baseline.Status.Observed.Hash
+	actions.SortAssessments(all)
 	for _, x := range actions.SelectAssessments(all, baseline.Name) {
 		repair, wrote := actions.RepairOf(&x)
 		if !wrote {
@@ -80,7 +81,7 @@ func (a *app) history(cmd *cobra.Command, args []string, o historyOptions) error
 		}
 		reports = append(reports, repairReport{
 			Assessment: x.Name, Plan: repair.Plan, Policy: x.Spec.Policy.Name, Action: x.Spec.Action, Written: metav1.NewTime(repair.WrittenTime),
-			PreHash: repair.PreHash, PostHash: repair.PostHash, Match: effect.MatchOf(repair, live), Verdict: x.Status.Verdict, Score: x.Status.Score,
+			PreHash: repair.PreHash, PostHash: repair.PostHash, Match: effect.MatchOf(repair, actions.FindLiveHash(all, &x, live)), Verdict: x.Status.Verdict, Score: x.Status.Score,
 		})
 	}
 	if o.output == "json" || o.output == "yaml" {

@@ -73,7 +73,12 @@ func (a *app) show(cmd *cobra.Command, args []string, o showOptions) error {
 	d := &invocation.Description{}
 	a.describe(d, x)
 	if x.Status.Verdict != "" && x.Spec.WrittenTime != nil {
-		d.Line(0, "   %s by this action on this target within 4 h; %d are a chain.%s", plural.Of(actions.CountRecent(all, x, a.Now()), "write"), effect.MostInWindow, a.breakerWords(cmd.Context(), c, x))
+		what, on := "write", "target"
+		if x.Spec.Subject.Release != nil {
+			what, on = "run", "release"
+		}
+		d.Line(0, "   %s by this action on this %s within 4 h; %d are a chain.%s", plural.Of(actions.CountRecent(all, x, a.Now()), what), on, effect.MostInWindow, a.breakerWords(cmd.Context(), c, x))
+		a.describeRunChain(d, all, x)
 	}
 	if o.formula {
 		describeFormula(d, x)
@@ -97,6 +102,9 @@ func (a *app) describe(d *invocation.Description, x *v1alpha1.EffectivenessAsses
 	}
 	d.Line(1, "%s", written)
 	d.Line(1, "hash     %s", hashWords(x))
+	if pair := x.Spec.DDEM002; pair != nil {
+		d.Line(1, "ddem002  %s → %s at the write", cmp.Or(actions.ShortenHash(pair.PreHash), "unknown"), cmp.Or(actions.ShortenHash(pair.PostHash), "unknown"))
+	}
 	components := effect.ReadComponents(&x.Status)
 	for _, name := range []effect.Name{effect.Health, effect.Alerts, effect.Metrics} {
 		words := componentWords(name, components.Of(name))
@@ -147,9 +155,29 @@ func turnWords(turned v1alpha1.BreakerState, policy string) string {
 	return ""
 }
 
+// describeRunChain names the runs that did not help, if these are a chain.
+func (a *app) describeRunChain(d *invocation.Description, all []v1alpha1.EffectivenessAssessment, x *v1alpha1.EffectivenessAssessment) {
+	if x.Spec.Subject.Release == nil {
+		return
+	}
+	actions.SortAssessments(all)
+	chain := actions.FindRunChain(all, x, a.Now())
+	if chain.Rule == effect.ChainNone {
+		return
+	}
+	names := make([]string, 0, len(chain.Repairs))
+	for _, r := range chain.Repairs {
+		names = append(names, r.Plan)
+	}
+	d.Line(0, "   %s are a chain that does not help: %s.", strings.Join(names, ", "), chain.Rule)
+}
+
 func subjectWords(x *v1alpha1.EffectivenessAssessment) string {
 	if plan := x.Spec.Subject.Plan; plan != nil {
 		return fmt.Sprintf("plan %s, step %d", plan.Name, plan.Step)
+	}
+	if run := x.Spec.Subject.Release; run != nil {
+		return fmt.Sprintf("release %s, run %d", run.Name, run.Run)
 	}
 	return "an unknown subject"
 }

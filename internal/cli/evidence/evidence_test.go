@@ -7,6 +7,7 @@ import (
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,6 +99,20 @@ func corrected(plan string, step int32, version string, at time.Time) evidence.R
 	r.Intent = &evidence.Intent{Epoch: 2, UID: "uid-web", ResourceVersion: "1000", PreHash: clitest.Pl1("d"), DesiredHash: clitest.Pl1("a"), At: at}
 	r.Result = evidence.Result{State: "Verified", ResourceVersion: version, Hash: clitest.Pl1("a"), Origin: evidence.OriginAPIResponse, At: at}
 	r.Requester = "alice"
+	return r
+}
+
+// assessed is the record of the assessment of a step.
+func assessed(plan string, step int32, at time.Time) evidence.Record {
+	r := decided(evidence.KindAssessment, plan, at)
+	r.Subject = evidence.Subject{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "uid-of-web", Hash: clitest.Pl1("a")}
+	r.Step = &evidence.Step{Index: step, Action: "Reconcile"}
+	r.Result = evidence.Result{State: "Completed", At: at}
+	r.Assessment = &evidence.Assessment{
+		Name: fmt.Sprint(plan, "-", step), UID: "uid-of-the-assessment", Reason: "full", Verdict: "Effective", Score: new(int32(9_580)), Formula: 1, Integrity: "SpecUnchanged",
+		Components: []evidence.AssessedComponent{{Name: "Health", State: "Assessed", Effect: "For", Score: new(int32(9_580))}, {Name: "Alerts", State: "NotConfigured"}},
+		PreHash:    clitest.Pl1("d"), PostHash: clitest.Pl1("a"), CurrentHash: clitest.Pl1("a"), WrittenAt: at.Add(-8 * time.Minute),
+	}
 	return r
 }
 

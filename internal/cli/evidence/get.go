@@ -274,6 +274,7 @@ func (a *app) describeRecord(d *invocation.Description, s *evidence.Sealed, wide
 	if r.Result.ResourceVersion != "" {
 		d.Field("  Wrote", fmt.Sprintf("version %s, %s (%s)", r.Result.ResourceVersion, invocation.FormatHash(r.Result.Hash, wide), r.Result.Origin))
 	}
+	describeAssessment(d, r.Assessment, wide)
 	if r.Policy != nil {
 		d.Field("  Policy", fmt.Sprintf("%s (%s)", r.Policy.Name, invocation.FormatHash(r.Policy.Digest, wide)))
 	}

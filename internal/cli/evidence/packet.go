@@ -146,6 +146,9 @@ func describeResult(d *invocation.Description, r *packet.Result, wide bool) {
 	if r.PreviousDigest != "" {
 		d.Line(3, "%s → %s, record #%d", invocation.FormatHash(r.PreviousDigest, wide), invocation.FormatHash(r.CurrentDigest, wide), r.Record)
 	}
+	if e := r.Effect; e != nil {
+		d.Line(3, "effect %s, record #%d", effectWords(&e.Assessment), e.Record)
+	}
 }
 
 func describeContent(d *invocation.Description, what, digest string, c packet.Content, wide bool) {

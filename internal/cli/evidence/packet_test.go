@@ -70,6 +70,7 @@ func packed(t *testing.T) *archive {
 	finished := decided(evidence.KindPlanFinished, "done", at.Add(3*time.Minute))
 	finished.Result = evidence.Result{State: "PartialSuccess", Reason: "PartialSuccess"}
 	tell(finished)
+	tell(assessed("done", 0, at.Add(10*time.Minute)))
 	return a
 }
 
@@ -139,7 +140,7 @@ func TestEvidencePacket_IsAboutOnePlan(t *testing.T) {
 		Records          []any
 	}
 	clitest.Must(t, json.Unmarshal([]byte(got.Stdout), &packet))
-	if packet.EvidencePacketID != clitest.PolicyUID+".6-6" || packet.Plan.UID != "uid-of-the-second" || len(packet.Records) != 1 {
+	if packet.EvidencePacketID != clitest.PolicyUID+".7-7" || packet.Plan.UID != "uid-of-the-second" || len(packet.Records) != 1 {
 		t.Errorf("the packet is %+v", packet)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence/packet"
 )
 
 type verifyOptions struct {
@@ -209,7 +210,7 @@ func (k *evidenceKnown) ask(ctx context.Context, c *invocation.Cluster, system s
 			k.running++ // its last record may be stored and not named yet
 			continue
 		}
-		k.plans = append(k.plans, planStatusOf(&plans[i]))
+		k.plans = append(k.plans, packet.StatusOf(&plans[i]))
 	}
 	return nil
 }
@@ -225,16 +226,6 @@ func headsOf(ledgers []v1alpha1.RemediationLedger) map[string]evidence.Head {
 		}
 	}
 	return heads
-}
-
-func planStatusOf(p *v1alpha1.RemediationPlan) evidence.PlanStatus {
-	status := evidence.PlanStatus{UID: string(p.UID), Chain: p.Spec.Plan.Policy.UID}
-	for i := range p.Status.Steps {
-		if e := p.Status.Steps[i].Evidence; e != nil {
-			status.Digests = append(status.Digests, e.Digest)
-		}
-	}
-	return status
 }
 
 // verify reads the store.

@@ -60,14 +60,19 @@ func (o *Opener) begin(ctx context.Context, plan *v1alpha1.RemediationPlan, step
 		},
 		Spec: specOf(plan, spec, step),
 	}
-	err = o.Client.Create(ctx, a, client.FieldOwner(FieldManager))
+	return createAssessment(ctx, o.Client, a)
+}
+
+// createAssessment creates an assessment, unless it is there.
+func createAssessment(ctx context.Context, c client.Client, a *v1alpha1.EffectivenessAssessment) error {
+	err := c.Create(ctx, a, client.FieldOwner(FieldManager))
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err): // the cache does not have it yet
 		return nil
 	case apierrors.HasStatusCause(err, "NamespaceTerminating"):
-		return nil // and with it goes the plan
+		return nil // and with it goes its owner
 	}
-	return fmt.Errorf("creating assessment %s: %w", key, err)
+	return fmt.Errorf("creating assessment %s/%s: %w", a.Namespace, a.Name, err)
 }
 
 // policy returns the policy of a plan; nil if it is gone, or another one has its name.

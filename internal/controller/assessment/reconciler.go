@@ -45,6 +45,8 @@ type Reconciler struct {
 	// Client reads assessments from the cache, and writes their status.
 	Client  client.Client
 	Targets *Targets
+	// Runs looks at what runs of releases left; nil where there are no rollouts.
+	Runs *Runs
 	// Sources answer for components. A component without a source is not configured.
 	Sources map[v1alpha1.EffectComponent]Source
 	// Alerts recalls the alerts of before a write; nil where the installation has no source of alerts.
@@ -102,13 +104,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // carry decides what follows, and returns when to look again.
 func (r *Reconciler) carry(ctx context.Context, s *subject) time.Time {
-	if why := s.refusal(); why != "" {
+	looker := r.lookerOf(s.assessment)
+	if why := s.refusal(looker); why != "" {
 		r.readTime(s)
 		s.fail(why)
 		return time.Time{}
 	}
 	if s.assessment.Spec.Execution == v1alpha1.ExecutionDone {
-		s.sight = r.Targets.look(ctx, s.assessment)
+		s.sight = looker.look(ctx, s.assessment)
 	}
 	r.readTime(s)
 	r.recallAlerts(ctx, s)
@@ -133,11 +136,30 @@ func (s *subject) decide() effect.Decision {
 	return effect.Next(effect.ReadStored(s.next), effect.Facts{Now: s.now, TimeUnknown: s.timeUnknown, Live: s.sight.Live})
 }
 
+// looker looks at what was written. What the steps of plans write has one, and so has what the runs of releases
+// leave.
+type looker interface {
+	look(ctx context.Context, a *v1alpha1.EffectivenessAssessment) Sight
+}
+
+// lookerOf returns the looker of an assessment; nil if there is none.
+func (r *Reconciler) lookerOf(a *v1alpha1.EffectivenessAssessment) looker {
+	switch of := &a.Spec.Subject; {
+	case of.Plan != nil:
+		return r.Targets
+	case of.Release != nil && r.Runs != nil:
+		return r.Runs
+	}
+	return nil
+}
+
 // refusal says why the spec cannot be carried out; empty if it can.
-func (s *subject) refusal() string {
+func (s *subject) refusal(by looker) string {
 	switch spec := &s.assessment.Spec; {
-	case spec.Subject.Plan == nil:
-		return "this version assesses the steps of plans alone"
+	case by == nil && spec.Subject.Release != nil:
+		return "this installation has no rollouts"
+	case by == nil:
+		return "this version assesses the steps of plans and the runs of releases alone"
 	case spec.Execution != v1alpha1.ExecutionDone && spec.Execution != v1alpha1.ExecutionNone:
 		return fmt.Sprintf("this version does not know the execution %q", spec.Execution)
 	}

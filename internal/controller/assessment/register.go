@@ -69,11 +69,14 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.EffectivenessAssessment{}, byBaseline, indexBaseline); err != nil {
 		return fmt.Errorf("indexing assessments: %w", err)
 	}
-	err := ctrl.NewControllerManagedBy(mgr).Named("assessment").
+	watches := ctrl.NewControllerManagedBy(mgr).Named("assessment").
 		For(&v1alpha1.EffectivenessAssessment{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Baseline{}, handler.EnqueueRequestsFromMapFunc(r.ofBaseline), builder.WithPredicates(observesAnother())).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrent, RateLimiter: retries()}).Complete(r)
-	if err != nil {
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.MaxConcurrent, RateLimiter: retries()})
+	if r.Runs != nil {
+		watches.Watches(&v1alpha1.ABRelease{}, handler.EnqueueRequestsFromMapFunc(ofRelease), builder.WithPredicates(servesByAnother()))
+	}
+	if err := watches.Complete(r); err != nil {
 		return fmt.Errorf("registering the controller of assessments: %w", err)
 	}
 	return nil

@@ -48,7 +48,10 @@ func measuredOf(m *effect.MetricOutcome) v1alpha1.MeasuredMetric {
 		Name: diff.TruncateText(m.Name, maxMetricName), Score: m.Score, Message: diff.TruncateText(diff.Printable(m.Why), maxMetricMessage),
 	}
 	if m.Score != nil {
-		measured.Before, measured.During, measured.After = digits(m.Before), digits(m.During), digits(m.After)
+		measured.Before, measured.After = digits(m.Before), digits(m.After)
+		if !m.Brief {
+			measured.During = digits(m.During)
+		}
 	}
 	return measured
 }

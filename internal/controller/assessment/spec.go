@@ -39,7 +39,7 @@ func specOf(plan *v1alpha1.RemediationPlan, policy *v1alpha1.RemediationPolicySp
 	spec := v1alpha1.EffectivenessAssessmentSpec{
 		Subject:       v1alpha1.AssessmentSubject{Plan: &v1alpha1.AssessedStep{Name: plan.Name, UID: string(plan.UID), Step: step.Index}},
 		Policy:        v1alpha1.AssessedPolicy{Name: planned.Policy.Name, UID: planned.Policy.UID},
-		CorrelationID: planned.CorrelationID, RequestedBy: planned.Requester, Action: target.Action,
+		CorrelationID: planned.CorrelationID, RequestedBy: planned.Requester, Action: v1alpha1.AssessedAction(target.Action),
 		Target:    v1alpha1.AssessedTarget{BaselineTarget: target.BaselineTarget, BaselineName: target.BaselineName, UID: target.UID},
 		Signal:    v1alpha1.AssessedSignal{APIVersion: target.APIVersion, Kind: target.Kind, Name: target.Name},
 		DriftTime: target.FirstSeenTime, PreHash: target.DriftedHash,
@@ -51,6 +51,7 @@ func specOf(plan *v1alpha1.RemediationPlan, policy *v1alpha1.RemediationPolicySp
 	if i := step.Intent; i != nil {
 		spec.PreHash, spec.WrittenTime = cmp.Or(i.PreHash, spec.PreHash), &i.StorageTime
 	}
+	spec.DDEM002 = ddem002Of(step)
 	if r := step.Result; r != nil {
 		spec.PostHash, spec.PostGeneration, spec.WrittenTime = r.Hash, r.Generation, &r.RecordTime
 		spec.Target.UID = cmp.Or(r.UID, spec.Target.UID)
@@ -62,6 +63,21 @@ func specOf(plan *v1alpha1.RemediationPlan, policy *v1alpha1.RemediationPolicySp
 		spec.WrittenTime = cmp.Or(step.CompletionTime, &plan.CreationTimestamp)
 	}
 	return spec
+}
+
+// ddem002Of returns the hashes that the executor took for another system; nil if it took none.
+func ddem002Of(step *v1alpha1.PlanStep) *v1alpha1.DDEM002Hashes {
+	var hashes v1alpha1.DDEM002Hashes
+	if step.Intent != nil {
+		hashes.PreHash = step.Intent.DDEM002Hash
+	}
+	if step.Result != nil {
+		hashes.PostHash = step.Result.DDEM002Hash
+	}
+	if hashes == (v1alpha1.DDEM002Hashes{}) {
+		return nil
+	}
+	return &hashes
 }
 
 // windowsOf returns the windows of a policy.

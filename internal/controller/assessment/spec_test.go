@@ -39,7 +39,7 @@ func TestWhatIsAssessedOfAStep(t *testing.T) {
 		target := v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
 		s := v1alpha1.EffectivenessAssessmentSpec{
 			Subject: v1alpha1.AssessmentSubject{Plan: &v1alpha1.AssessedStep{Name: "nightly-1", UID: "plan"}},
-			Policy:  v1alpha1.AssessedPolicy{Name: "nightly", UID: "policy"}, CorrelationID: "c", RequestedBy: "alice", Action: v1alpha1.ActionReconcile,
+			Policy:  v1alpha1.AssessedPolicy{Name: "nightly", UID: "policy"}, CorrelationID: "c", RequestedBy: "alice", Action: v1alpha1.AssessedAction(v1alpha1.ActionReconcile),
 			Target:    v1alpha1.AssessedTarget{BaselineTarget: target, BaselineName: "deployments.apps.web", UID: "web"},
 			Signal:    v1alpha1.AssessedSignal{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
 			DriftTime: *at(-time.Hour), PreHash: "drifted", Execution: v1alpha1.ExecutionDone, Windows: windowsOf(nil),
@@ -81,6 +81,18 @@ func TestWhatIsAssessedOfAStep(t *testing.T) {
 		"a result of an earlier executor has no uid": {nil, v1alpha1.PlanStep{
 			State: v1alpha1.StepVerified, Result: &v1alpha1.StepResult{Hash: "after", RecordTime: *at(time.Second)},
 		}, func(s *v1alpha1.EffectivenessAssessmentSpec) { s.PostHash, s.WrittenTime = "after", at(time.Second) }},
+		"a step whose policy asks for the hashes of DD-EM-002": {nil, v1alpha1.PlanStep{
+			State: v1alpha1.StepVerified, Intent: &v1alpha1.StepIntentRecord{PreHash: "before", DDEM002Hash: "d1", StorageTime: *at(0)},
+			Result: &v1alpha1.StepResult{Hash: "after", DDEM002Hash: "d2", UID: "web", RecordTime: *at(time.Second)},
+		}, func(s *v1alpha1.EffectivenessAssessmentSpec) {
+			s.PreHash, s.PostHash, s.WrittenTime = "before", "after", at(time.Second)
+			s.DDEM002 = &v1alpha1.DDEM002Hashes{PreHash: "d1", PostHash: "d2"}
+		}},
+		"a step of which only the one of before is known": {nil, v1alpha1.PlanStep{
+			State: v1alpha1.StepFailed, Intent: &v1alpha1.StepIntentRecord{PreHash: "before", DDEM002Hash: "d1", StorageTime: *at(0)},
+		}, func(s *v1alpha1.EffectivenessAssessmentSpec) {
+			s.PreHash, s.WrittenTime, s.DDEM002 = "before", at(0), &v1alpha1.DDEM002Hashes{PreHash: "d1"}
+		}},
 		"a step without any time": {nil, v1alpha1.PlanStep{State: v1alpha1.StepVerified}, func(s *v1alpha1.EffectivenessAssessmentSpec) {
 			s.WrittenTime = at(-time.Hour)
 		}},

@@ -79,9 +79,14 @@ func (s *subject) complete(d *effect.Decision) {
 func (s *subject) summary(d *effect.Decision) string {
 	switch d.Reason {
 	case effect.NoExecution:
+		if s.next.Spec.Subject.Release != nil {
+			return "the run moved nothing"
+		}
 		return "the step wrote nothing"
 	case effect.SpecDrift:
 		switch {
+		case s.next.Spec.Subject.Release != nil:
+			return "what serves the release is not what the run left"
 		case s.sight.Gone:
 			return "the target is gone"
 		case s.sight.UID != s.next.Spec.Target.UID:

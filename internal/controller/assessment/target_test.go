@@ -8,13 +8,18 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/effect"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 // bodies are Deployments by their revisions.
@@ -81,7 +86,7 @@ func TestTheHashOfARollbackUnderMasks(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			a := written(func(s *v1alpha1.EffectivenessAssessmentSpec) { s.Action = v1alpha1.ActionRollback })
+			a := written(func(s *v1alpha1.EffectivenessAssessmentSpec) { s.Action = v1alpha1.AssessedRollback })
 			var objects []client.Object
 			if tc.plan != nil {
 				objects = append(objects, tc.plan.DeepCopyObject().(client.Object)) //nolint:forcetypeassert // it is one
@@ -96,6 +101,79 @@ func TestTheHashOfARollbackUnderMasks(t *testing.T) {
 				t.Errorf("the hash is %q (read: %t, %q), want %q and %q", s.Hash, s.Read, s.Why, tc.want, tc.why)
 			}
 		})
+	}
+}
+
+// A ConfigMap has no generation that would tell a change of the object from one of what its guards ignore.
+func TestPathsThatGuardsIgnoreSinceTheWriteAreNoDrift(t *testing.T) {
+	ignoring := func(paths ...string) *specguard.GuardSet {
+		spec := v1alpha1.GuardSpec{Resources: []v1alpha1.GuardedResource{{APIVersion: "apps/v1", Kind: "Deployment"}}, Ignore: paths}
+		guard, errs := specguard.Compile(specguard.GuardRef{Namespace: "shop", Name: "web"}, spec, nil, time.Time{})
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		return specguard.NewGuardSet([]*specguard.Guard{guard}, nil, specguard.System{})
+	}
+	desired := deployment("shop:1")
+	scaled := func(image string) *appsv1.Deployment {
+		d := deployment(image)
+		d.Spec.Replicas = new(int32(7))
+		return d
+	}
+	tests := map[string]struct {
+		live       *appsv1.Deployment
+		generation int64
+		action     v1alpha1.RemediationAction
+		bodies     bodies
+		want       effect.Integrity
+	}{
+		"the path that is ignored has another value":  {scaled("shop:1"), 0, v1alpha1.ActionReconcile, bodies{"now": desired}, effect.SpecUnchanged},
+		"another path is changed":                     {scaled("evil:1"), 0, v1alpha1.ActionReconcile, bodies{"now": desired}, effect.SpecDrifted},
+		"a kind with a generation tells it by itself": {scaled("shop:1"), 8, v1alpha1.ActionReconcile, bodies{"now": desired}, effect.SpecDrifted},
+		"a restart writes no body":                    {scaled("shop:1"), 0, v1alpha1.ActionRestart, bodies{"now": desired}, effect.SpecDrifted},
+		"the desired state is gone":                   {scaled("shop:1"), 0, v1alpha1.ActionReconcile, nil, effect.IntegrityUnknown},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			plan := planWith(func(p *v1alpha1.PlanTarget) { p.Revision, p.DesiredHash = "now", hashOf(desired) })
+			a := written(func(s *v1alpha1.EffectivenessAssessmentSpec) {
+				s.Action, s.PostGeneration = v1alpha1.AssessedAction(tc.action), 0
+			})
+			w := newWorld(t, a, plan)
+			w.target = tc.live
+			w.target.Generation = tc.generation
+			set := ignoring("/spec/replicas")
+			w.r.Targets.Bodies, w.r.Targets.Snapshot = tc.bodies, func() *guards.Snapshot { return &guards.Snapshot{Set: set} }
+			w.judge()
+			w.observes(set)
+			s := w.r.Targets.look(t.Context(), a)
+			if got := effect.Compare(effect.ReadStored(a).Written, s.Live); got != tc.want {
+				t.Errorf("it is %s, want %s: %s", got, tc.want, s.Why)
+			}
+		})
+	}
+}
+
+// observes has the Baseline speak of the target by the rules of guards.
+func (w *world) observes(set *specguard.GuardSet) {
+	w.t.Helper()
+	object := decode(w.target)
+	body, err := object.Body()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	gvk := canon.GVK(deployments)
+	hash, err := specguard.GuardedHash(body, gvk, set.Rules(specguard.Query{Namespace: "shop", GVK: gvk, Labels: []map[string]string{object.Labels}, Now: noon}))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	b := &v1alpha1.Baseline{}
+	if err := w.client.Get(w.t.Context(), client.ObjectKey{Namespace: "shop", Name: "deployments.apps.web"}, b); err != nil {
+		w.t.Fatal(err)
+	}
+	b.Status.Observed.Hash = string(hash)
+	if err := w.client.Status().Update(w.t.Context(), b); err != nil {
+		w.t.Fatal(err)
 	}
 }
 

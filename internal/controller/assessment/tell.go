@@ -48,6 +48,9 @@ func (r *Reconciler) log(s *subject, event string, more ...any) {
 	if of := spec.Subject.Plan; of != nil {
 		words = append(words, "plan", s.next.Namespace+"/"+of.Name, "step", of.Step)
 	}
+	if of := spec.Subject.Release; of != nil {
+		words = append(words, "release", s.next.Namespace+"/"+of.Name, "run", of.Run)
+	}
 	r.Log.Info(event, append(words, more...)...)
 }
 

@@ -104,6 +104,16 @@ type Result struct {
 	CurrentDigest  string `json:"currentDigest"`
 	// Record is the sequence of the signed record that says all this.
 	Record int64 `json:"record"`
+	// Effect is absent as long as no assessment of the step has ended.
+	Effect *Effect `json:"effect,omitempty"`
+}
+
+// Effect is what the assessment of a step came to.
+type Effect struct {
+	evidence.Assessment
+	CompletedAt time.Time `json:"completedAt"`
+	// Record is the sequence of the signed record that says all this.
+	Record int64 `json:"record"`
 }
 
 // Metrics sum the results up.
@@ -199,11 +209,22 @@ func (p *Packet) add(r *evidence.Record, bodies Bodies) {
 	case evidence.KindStep:
 		p.Results = append(p.Results, resultOf(r))
 		p.artifacts(r, bodies)
+	case evidence.KindAssessment:
+		p.assess(r)
 	case evidence.KindPlanFinished, evidence.KindPlanCanceled, evidence.KindPlanHalted:
 		p.Status, p.CompletedAt = r.Result.State, r.At
 	case evidence.KindFence, evidence.KindStandby, evidence.KindPlanCreated, evidence.KindPlanDeferred, evidence.KindPlanApproved,
 		evidence.KindPlanPaused, evidence.KindPlanResumed, evidence.KindDecisionWithdrawn, evidence.KindKeySucceeded,
 		evidence.KindReleaseDecision, evidence.KindWorkIntended, evidence.KindWorkEnded, evidence.KindHistoryGap, evidence.KindHistorySetBack, evidence.KindReleaseGone:
+	}
+}
+
+// assess takes in the verdict on a step, whose record is an earlier one.
+func (p *Packet) assess(r *evidence.Record) {
+	for i := range p.Results {
+		if p.Results[i].Step == r.Step.Index {
+			p.Results[i].Effect = &Effect{*r.Assessment, r.At, r.Chain.Sequence}
+		}
 	}
 }
 

@@ -164,6 +164,25 @@ func TestAPacketTellsAllThatTheSeedAsksFor(t *testing.T) {
 	}
 }
 
+// A verdict comes after the end of the plan, and belongs to its step.
+func TestAPacketTellsWhetherAStepHelped(t *testing.T) {
+	assessed := ended(7, 1, "Completed", "", 0)
+	assessed.Kind, assessed.At, assessed.Drift, assessed.Severity = evidence.KindAssessment, noon.Add(time.Hour), nil, nil
+	assessed.Assessment = &evidence.Assessment{Name: "p-1", UID: "uid-of-it", Reason: "spec_drift", Verdict: "Invalidated", Score: new(int32(0)), Formula: 1}
+	records := sealed(
+		decided(evidence.KindPlanCreated, 2, noon, "Created"), ended(3, 0, "Verified", "", time.Second), ended(4, 1, "Verified", "", time.Second),
+		decided(evidence.KindPlanFinished, 5, noon.Add(time.Minute), "Succeeded"), assessed,
+	)
+	p := packet.New(records, nil, none)
+	want := []*packet.Effect{nil, {Assessment: *assessed.Assessment, CompletedAt: noon.Add(time.Hour), Record: 7}}
+	if diff := cmp.Diff(want, []*packet.Effect{p.Results[0].Effect, p.Results[1].Effect}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(p.Results) != 2 || p.Status != "Succeeded" || !p.CompletedAt.Equal(noon.Add(time.Minute)) {
+		t.Errorf("the plan ended as %s at %s, with %d results", p.Status, p.CompletedAt, len(p.Results))
+	}
+}
+
 func TestAPacketIsTheSameHoweverOftenItIsMade(t *testing.T) {
 	records := sealed(decided(evidence.KindPlanCreated, 2, noon, "Created"), ended(5, 0, "Verified", "", time.Second))
 	first := packet.New(records, nil, none)

@@ -299,7 +299,7 @@ func (r *run) carry(ctx context.Context, effect protocol.Effect) error {
 	case protocol.ReleaseTarget:
 		answer := r.unclaim(ctx, x.Step)
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.Let = answer })
-	case protocol.ReadAssessment, protocol.ApplyVerdict, protocol.AnnounceEffect:
+	case protocol.ReadAssessment, protocol.RecordAssessment, protocol.ApplyVerdict, protocol.AnnounceEffect:
 		r.carryVerdict(ctx, effect)
 	case protocol.AskMirror, protocol.Reserve, protocol.Settle, protocol.Release:
 		r.carryLedgers(ctx, effect)

@@ -25,7 +25,7 @@ var phases = []v1alpha1.PlanPhase{
 
 // D25 of the review of remediation: the page named kinds of records that no code wrote.
 func TestTheEvidencePageNamesTheKindsThatAreWritten(t *testing.T) {
-	written := []string{string(evidence.KindStep), string(evidence.KindFence), string(evidence.KindStandby), string(evidence.KindKeySucceeded), string(evidence.KindDecisionWithdrawn)}
+	written := []string{string(evidence.KindStep), string(evidence.KindFence), string(evidence.KindStandby), string(evidence.KindAssessment), string(evidence.KindKeySucceeded), string(evidence.KindDecisionWithdrawn)}
 	for _, asked := range []v1alpha1.PlanVerb{"", v1alpha1.PlanExecute, v1alpha1.PlanPause, v1alpha1.PlanCancel} {
 		for _, before := range append(slices.Clone(phases), "") {
 			for _, after := range phases {

@@ -44,13 +44,13 @@ func (r *run) stepRecord(ctx context.Context, index int32) evidence.Record {
 	if i := step.Intent; i != nil {
 		record.Intent = &evidence.Intent{
 			Epoch: i.Epoch, UID: cmp.Or(i.UID, record.Subject.UID), ResourceVersion: i.ResourceVersion,
-			PreHash: cmp.Or(i.PreHash, specguard.HashAbsent), DesiredHash: target.DesiredHash, At: i.StorageTime.Time,
+			PreHash: cmp.Or(i.PreHash, specguard.HashAbsent), DesiredHash: target.DesiredHash, DDEM002Hash: i.DDEM002Hash, At: i.StorageTime.Time,
 		}
 		record.Bodies = artifactsOf(i)
 	}
 	if result := step.Result; result != nil {
 		record.Subject.Hash = result.Hash
-		record.Result.ResourceVersion, record.Result.Hash = result.ResourceVersion, result.Hash
+		record.Result.ResourceVersion, record.Result.Hash, record.Result.DDEM002Hash = result.ResourceVersion, result.Hash, result.DDEM002Hash
 		record.Result.Origin, record.Result.At = originOf(result.Origin), result.RecordTime.Time
 	}
 	return record

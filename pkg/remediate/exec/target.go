@@ -35,6 +35,8 @@ type material struct {
 	// standby is what was read of it, and madeStandby the Deployment that this run has made.
 	standby     StandbySight
 	madeStandby []byte
+	// assessment of the step as it was read; nil before it has ended.
+	assessment *v1alpha1.EffectivenessAssessment
 }
 
 func (r *run) material(step int32) *material {
@@ -127,6 +129,7 @@ func (r *run) describe(ctx context.Context, step int32, t protocol.Target) proto
 	if r.quarantines(step) {
 		return t
 	}
+	t.DDEM002Hash = r.hashSpec(step, m.raw)
 	if target.Action == v1alpha1.ActionRestart {
 		t.RestartedFor = repair.RestartedFor(m.raw, m.standard.GVK)
 	}
@@ -345,7 +348,8 @@ func (r *run) answer(step int32, request func() ([]byte, error)) protocol.Write 
 	}
 	m.metadata.UID = metadata.UID
 	return protocol.Write{
-		Result: protocol.Stored, ResourceVersion: metadata.ResourceVersion, Hash: hash, UID: string(metadata.UID), Generation: metadata.Generation,
+		Result: protocol.Stored, ResourceVersion: metadata.ResourceVersion, Hash: hash, DDEM002Hash: r.hashSpec(step, raw),
+		UID: string(metadata.UID), Generation: metadata.Generation,
 	}
 }
 

@@ -3,7 +3,6 @@
 package exec
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -23,6 +22,9 @@ func (r *run) carryVerdict(ctx context.Context, next protocol.Effect) {
 	case protocol.ReadAssessment:
 		a := r.readAssessment(ctx, x.Step)
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.Assessment = &a })
+	case protocol.RecordAssessment:
+		answer, stored := r.recordAssessment(ctx, x.Step)
+		r.learn(x.Step, func(f *protocol.StepFacts) { f.AssessmentRecorded, f.AssessmentEvidence = answer, stored })
 	case protocol.ApplyVerdict:
 		turned, err := r.applyVerdict(ctx, x.Step, x.Verdict)
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.Judged, f.Turned = known(err), turned })
@@ -48,9 +50,9 @@ func (r *run) readAssessment(ctx context.Context, step int32) protocol.Assessmen
 	case !effect.Phase(a.Status.Phase).Ended():
 		return protocol.Assessment{Read: protocol.Yes}
 	}
+	r.material(step).assessment = a
 	return protocol.Assessment{Read: protocol.Yes, Effect: &v1alpha1.StepEffect{
-		Verdict: cmp.Or(a.Status.Verdict, v1alpha1.VerdictInconclusive), // one that failed says nothing
-		Score:   a.Status.Score, AssessmentName: name,
+		Verdict: verdictOf(a), Score: a.Status.Score, AssessmentName: name,
 	}}
 }
 

@@ -67,6 +67,8 @@ type (
 	Announce struct{}
 	// ReadAssessment reads what the assessor says about the effect of a step of an ended plan.
 	ReadAssessment struct{ Step int32 }
+	// RecordAssessment writes the signed record of the assessment that was read.
+	RecordAssessment struct{ Step int32 }
 	// ApplyVerdict tells the ledger of the Environment the verdict on a step, for its breaker.
 	ApplyVerdict struct {
 		Step    int32
@@ -93,27 +95,28 @@ type Forget struct {
 	Steps  []int32
 }
 
-func (WriteStatus) effect()    {}
-func (Look) effect()           {}
-func (AskStore) effect()       {}
-func (Authorize) effect()      {}
-func (ClaimTarget) effect()    {}
-func (AskMirror) effect()      {}
-func (Reserve) effect()        {}
-func (ReadTarget) effect()     {}
-func (LoadRevision) effect()   {}
-func (Try) effect()            {}
-func (WriteTarget) effect()    {}
-func (FenceTarget) effect()    {}
-func (ReturnFields) effect()   {}
-func (CarryStandby) effect()   {}
-func (Settle) effect()         {}
-func (Release) effect()        {}
-func (Record) effect()         {}
-func (ReleaseTarget) effect()  {}
-func (Announce) effect()       {}
-func (ReadAssessment) effect() {}
-func (ApplyVerdict) effect()   {}
-func (AnnounceEffect) effect() {}
-func (Wait) effect()           {}
-func (Done) effect()           {}
+func (WriteStatus) effect()      {}
+func (Look) effect()             {}
+func (AskStore) effect()         {}
+func (Authorize) effect()        {}
+func (ClaimTarget) effect()      {}
+func (AskMirror) effect()        {}
+func (Reserve) effect()          {}
+func (ReadTarget) effect()       {}
+func (LoadRevision) effect()     {}
+func (Try) effect()              {}
+func (WriteTarget) effect()      {}
+func (FenceTarget) effect()      {}
+func (ReturnFields) effect()     {}
+func (CarryStandby) effect()     {}
+func (Settle) effect()           {}
+func (Release) effect()          {}
+func (Record) effect()           {}
+func (ReleaseTarget) effect()    {}
+func (Announce) effect()         {}
+func (ReadAssessment) effect()   {}
+func (RecordAssessment) effect() {}
+func (ApplyVerdict) effect()     {}
+func (AnnounceEffect) effect()   {}
+func (Wait) effect()             {}
+func (Done) effect()             {}

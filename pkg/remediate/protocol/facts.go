@@ -71,8 +71,8 @@ type Target struct {
 	Read                 Answer
 	UID, ResourceVersion string
 	Generation           int64
-	// Hash is its guarded hash.
-	Hash string
+	// Hash is its guarded hash, and DDEM002Hash that of DD-EM-002; empty if the policy asks for none.
+	Hash, DDEM002Hash string
 	// Unassessed says that Hash is not the hash that the assessor saw last. Until the assessor
 	// has looked, a change of an expected writer has no mask, and looks like one of a stranger.
 	Unassessed bool
@@ -134,8 +134,8 @@ const (
 // Write is what came of one, or of its dry run.
 type Write struct {
 	Result WriteResult
-	// ResourceVersion and Hash of what is stored, or would be.
-	ResourceVersion, Hash string
+	// ResourceVersion and hashes of what is stored, or would be, as those of [Target].
+	ResourceVersion, Hash, DDEM002Hash string
 	// UID and Generation of the target after it; zero where they are not known.
 	UID        string
 	Generation int64
@@ -187,6 +187,8 @@ type StepFacts struct {
 	Let      Answer
 	// Assessment of the step, once it was asked for.
 	Assessment *Assessment
+	// AssessmentRecorded: Yes, or Unknown to ask again. AssessmentEvidence names the record.
+	AssessmentRecorded Answer
 	// Judged: Yes when the ledger knows the verdict, or Unknown to ask again. Turned is what the
 	// verdict turned the breaker to; empty if it turned none. Told says that people know it.
 	Judged Answer

@@ -64,7 +64,7 @@ func (s *State) apply(step *v1alpha1.PlanStep, w *Write, origin v1alpha1.ResultO
 	return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
 		n.State = v1alpha1.StepApplied
 		n.Result = &v1alpha1.StepResult{
-			ResourceVersion: w.ResourceVersion, Hash: w.Hash, UID: w.UID, Generation: w.Generation, Origin: origin, RecordTime: *at,
+			ResourceVersion: w.ResourceVersion, Hash: w.Hash, DDEM002Hash: w.DDEM002Hash, UID: w.UID, Generation: w.Generation, Origin: origin, RecordTime: *at,
 		}
 		note(n, "written as version "+w.ResourceVersion, at)
 	})
@@ -104,7 +104,9 @@ func (s *State) recover(step *v1alpha1.PlanStep, f StepFacts) Effect {
 func (s *State) unlessNothingCame(step *v1alpha1.PlanStep, t *Target) Effect {
 	switch s.came(step, t) {
 	case cameStored:
-		return s.apply(step, &Write{ResourceVersion: t.ResourceVersion, Hash: s.leftHash(step, t), UID: t.UID, Generation: t.Generation}, v1alpha1.ResultRecovered)
+		return s.apply(step, &Write{
+			ResourceVersion: t.ResourceVersion, Hash: s.leftHash(step, t), DDEM002Hash: t.DDEM002Hash, UID: t.UID, Generation: t.Generation,
+		}, v1alpha1.ResultRecovered)
 	case cameGone:
 		return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is gone, and nobody knows whether it was written before")
 	case cameMoved:
@@ -201,7 +203,7 @@ func (s *State) lastSecond(step *v1alpha1.PlanStep) string {
 func (s *State) intentOn(f StepFacts, at *metav1.Time) *v1alpha1.StepIntentRecord {
 	t := f.Target
 	return &v1alpha1.StepIntentRecord{
-		Epoch: s.Plan.Status.Epoch, UID: t.UID, ResourceVersion: t.ResourceVersion, Generation: t.Generation, PreHash: t.Hash,
+		Epoch: s.Plan.Status.Epoch, UID: t.UID, ResourceVersion: t.ResourceVersion, Generation: t.Generation, PreHash: t.Hash, DDEM002Hash: t.DDEM002Hash,
 		Artifacts: f.Tried.Artifacts, StorageTime: *at,
 	}
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // copyEffects copies the verdicts of assessments that have ended into the plan, or returns nil. The
-// status comes last: an executor that dies before it tells the ledger and people again.
+// record comes first, as it does of a step. The status comes last: an executor that dies before it
+// finds the record, and tells the ledger and people again.
 func (s *State) copyEffects() Effect {
 	if !s.AssessesEffects || s.Plan.Status.Holder != s.Holder && !Final(s.Plan.Status.Phase) {
 		return nil
@@ -29,9 +30,12 @@ func (s *State) copyEffects() Effect {
 	return s.write(func(n *v1alpha1.RemediationPlanStatus) {
 		s.hold(n)
 		for i := range n.Steps {
-			if f := s.Facts.Of(n.Steps[i].Index); f.Assessment != nil && n.Steps[i].Effect == nil {
-				n.Steps[i].Effect = f.stepEffect()
+			f := s.Facts.Of(n.Steps[i].Index)
+			if f.Assessment == nil || f.Assessment.Effect == nil || n.Steps[i].Effect != nil {
+				continue
 			}
+			n.Steps[i].Effect = f.stepEffect()
+			n.Steps[i].Effect.Evidence = f.AssessmentEvidence
 		}
 		n.Effect = worstOf(n.Steps)
 	})
@@ -47,6 +51,10 @@ func (s *State) copyEffect(step *v1alpha1.PlanStep) Effect {
 		return s.wait(again, "the assessment of its effect could not be read")
 	case f.Assessment.Effect == nil:
 		return nil
+	case f.AssessmentRecorded == NotAsked:
+		return RecordAssessment{step.Index}
+	case f.AssessmentRecorded != Yes:
+		return s.wait(again, "the record of the assessment of its effect could not be written")
 	}
 	effect := *f.stepEffect()
 	if _, wrote := outcomeOf(step); wrote && f.Judged != Yes {

@@ -28,16 +28,19 @@ func TestVerdictsGoIntoAPlanThatWaitsOrHasEnded(t *testing.T) {
 		s.Facts.Steps[1] = StepFacts{Authorized: Unknown}
 	}
 	unsettled := func(s *State) { ends(s); s.Plan.Status.Steps[0].Settled = "" }
-	told := read(&ineffective)
-	told.Judged, told.Told, told.Turned = Yes, true, v1alpha1.BreakerOpen
-	judged := read(&ineffective)
-	judged.Judged = Yes
-	turned := judged
+	recorded := func(judged Answer) StepFacts {
+		f := read(&ineffective)
+		f.AssessmentRecorded, f.AssessmentEvidence, f.Judged = Yes, &v1alpha1.StepEvidence{Sequence: 9}, judged
+		return f
+	}
+	told := recorded(Yes)
+	told.Told, told.Turned = true, v1alpha1.BreakerOpen
+	turned := recorded(Yes)
 	turned.Turned = v1alpha1.BreakerOpen
 	opened := ineffective
 	opened.BreakerState = v1alpha1.BreakerOpen
-	failed := read(&ineffective)
-	failed.Judged = Unknown
+	unrecorded := read(&ineffective)
+	unrecorded.AssessmentRecorded = Unknown
 	tests := map[string]struct {
 		state func(*State)
 		of    StepFacts
@@ -45,11 +48,14 @@ func TestVerdictsGoIntoAPlanThatWaitsOrHasEnded(t *testing.T) {
 	}{
 		"a plan that has ended asks for the assessment":      {ends, StepFacts{}, ReadAssessment{0}},
 		"so does one that waits":                             {refuses, StepFacts{}, ReadAssessment{0}},
-		"the ledger is told first":                           {ends, read(&ineffective), ApplyVerdict{0, v1alpha1.VerdictIneffective}},
-		"also while another step waits":                      {refuses, read(&ineffective), ApplyVerdict{0, v1alpha1.VerdictIneffective}},
-		"then people are":                                    {ends, judged, AnnounceEffect{0, ineffective}},
+		"the record comes first":                             {ends, read(&ineffective), RecordAssessment{0}},
+		"also while another step waits":                      {refuses, read(&ineffective), RecordAssessment{0}},
+		"a record that was not written is written again":     {ends, unrecorded, Wait{Until: epoch.Add(again), Why: "the record of the assessment of its effect could not be written"}},
+		"then the ledger is told":                            {ends, recorded(NotAsked), ApplyVerdict{0, v1alpha1.VerdictIneffective}},
+		"also of a plan that waits":                          {refuses, recorded(NotAsked), ApplyVerdict{0, v1alpha1.VerdictIneffective}},
+		"then people are":                                    {ends, recorded(Yes), AnnounceEffect{0, ineffective}},
 		"who hear that the verdict opened a breaker":         {ends, turned, AnnounceEffect{0, opened}},
-		"a ledger that was not told is told again":           {ends, failed, Wait{Until: epoch.Add(again), Why: "the ledger could not be told the verdict"}},
+		"a ledger that was not told is told again":           {ends, recorded(Unknown), Wait{Until: epoch.Add(again), Why: "the ledger could not be told the verdict"}},
 		"what cannot be read is read again":                  {ends, StepFacts{Assessment: &Assessment{Read: Unknown}}, Wait{Until: epoch.Add(again), Why: "the assessment of its effect could not be read"}},
 		"nothing is left to do while it is measured":         {ends, read(nil), Done{}},
 		"a step that the ledger knows not to have ended":     {unsettled, read(&ineffective), Done{}},
@@ -57,7 +63,7 @@ func TestVerdictsGoIntoAPlanThatWaitsOrHasEnded(t *testing.T) {
 		"also if the assessment cannot be read":              {refuses, StepFacts{Assessment: &Assessment{Read: Unknown}}, Wait{Until: epoch.Add(again), Why: "whether the requester may write the target could not be asked"}},
 		"where no effect is assessed, nothing is asked for":  {func(s *State) { ends(s); s.AssessesEffects = false }, StepFacts{}, Done{}},
 		"a verdict that the plan has is not asked for again": {func(s *State) { ends(s); s.Plan.Status.Steps[0].Effect = &ineffective }, StepFacts{}, Done{}},
-		"a step that wrote nothing says nothing to a ledger": {func(s *State) { ends(s); s.Plan.Status.Steps[0].State = v1alpha1.StepSkipped }, read(&ineffective), AnnounceEffect{0, ineffective}},
+		"a step that wrote nothing says nothing to a ledger": {func(s *State) { ends(s); s.Plan.Status.Steps[0].State = v1alpha1.StepSkipped }, recorded(NotAsked), AnnounceEffect{0, ineffective}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +76,7 @@ func TestVerdictsGoIntoAPlanThatWaitsOrHasEnded(t *testing.T) {
 		s := endedWell(t, ends, told)
 		s.Plan.Status.Holder = "before"
 		x, ok := Next(s).(WriteStatus)
-		if !ok || x.Status.Steps[0].Effect.Verdict != v1alpha1.VerdictIneffective || x.Status.Effect != v1alpha1.VerdictIneffective || x.Status.Steps[0].Effect.BreakerState != v1alpha1.BreakerOpen || x.Status.Holder != "a" || x.Status.Epoch != 2 {
+		if !ok || x.Status.Steps[0].Effect.Verdict != v1alpha1.VerdictIneffective || x.Status.Effect != v1alpha1.VerdictIneffective || x.Status.Steps[0].Effect.BreakerState != v1alpha1.BreakerOpen || x.Status.Holder != "a" || x.Status.Epoch != 2 || x.Status.Steps[0].Effect.Evidence.Sequence != 9 {
 			t.Errorf("got %+v", x)
 		}
 	})

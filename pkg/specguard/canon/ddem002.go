@@ -38,6 +38,21 @@ func HashSpec(spec []byte) (Hash, error) {
 	}
 }
 
+// HashBodySpec is the ddem002 hash of the .spec of an object's JSON bytes. An object without a spec has
+// the hash of the empty map. The error is a [*SyntaxError] or that of [HashSpec].
+func HashBodySpec(body []byte, gvk GVK) (Hash, error) {
+	d, err := Parse(ReplaceLoneSurrogates(body), gvk)
+	if err != nil {
+		return "", err
+	}
+	defer d.Release()
+	spec := d.Root().Get("spec")
+	if spec.Kind() == Absent {
+		return HashSpec(nil)
+	}
+	return HashSpec(spec.Raw())
+}
+
 // ReplaceLoneSurrogates replaces each \u escape of half a surrogate pair by \ufffd, as the JSON decoder of
 // DD-EM-002 reads it, for callers that run [Parse] first. All other bytes keep their place. JSON without
 // such an escape is returned as it is, and so are bytes that are no JSON.

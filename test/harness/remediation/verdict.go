@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence/packet"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
@@ -146,13 +147,7 @@ func (w *World) leftRecords(records Records, log *evidence.AuditLog, plans []*v1
 		}
 	}
 	for _, p := range plans {
-		status := evidence.PlanStatus{UID: string(p.UID), Chain: p.Spec.Plan.Policy.UID}
-		for i := range p.Status.Steps {
-			if e := p.Status.Steps[i].Evidence; e != nil {
-				status.Digests = append(status.Digests, e.Digest)
-			}
-		}
-		options.Plans = append(options.Plans, status)
+		options.Plans = append(options.Plans, packet.StatusOf(p))
 	}
 	report, err := evidence.Verify(w.t.Context(), records.Store, records.Keys, options)
 	w.Must(err)

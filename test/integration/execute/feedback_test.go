@@ -19,6 +19,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
 )
@@ -163,6 +164,20 @@ func (w *world) opensBreaker(policy *v1alpha1.RemediationPolicy) {
 	w.Must(own.Status().Update(w.t.Context(), l))
 }
 
+// toldAssessments are those of a plan that records tell of.
+func (w *world) toldAssessments(of evidenceStore, plan *v1alpha1.RemediationPlan) []evidence.Assessment {
+	w.t.Helper()
+	var told []evidence.Assessment
+	records := of.records()
+	_, err := evidence.Verify(w.t.Context(), records.Store, records.Keys, evidence.Options{Each: func(s evidence.Sealed) {
+		if r := &s.Record; r.Assessment != nil && r.Plan.UID == string(plan.UID) {
+			told = append(told, *r.Assessment)
+		}
+	}})
+	w.Must(err)
+	return told
+}
+
 // A half-open breaker waits for the verdict on its probe. The executor dies after the ledger has the verdict, and
 // before the plan has it: another one tells both, and the verdict counts once.
 func TestAnExecutorThatDiesBetweenBreakerAndPlanTellsTheVerdictOnce(t *testing.T) {
@@ -190,7 +205,14 @@ func TestAnExecutorThatDiesBetweenBreakerAndPlanTellsTheVerdictOnce(t *testing.T
 	})
 	first.Halt(t)
 	startExecutor(t, records, awaitsVerdicts)
-	w.UntilPlan(plan, "the plan has the verdict", func(p *v1alpha1.RemediationPlan) bool { return p.Status.Effect == v1alpha1.VerdictInvalidated })
+	plan = w.UntilPlan(plan, "the plan has the verdict", func(p *v1alpha1.RemediationPlan) bool { return p.Status.Effect == v1alpha1.VerdictInvalidated })
+	if e := plan.Status.Steps[0].Effect.Evidence; e == nil {
+		t.Error("the plan names no record of the assessment")
+	}
+	if told := w.toldAssessments(records, plan); len(told) != 1 || told[0].Verdict != "Invalidated" || told[0].Reason != "spec_drift" {
+		t.Errorf("the records tell of %+v", told)
+	}
+	w.proven(records, plan)
 	l := &v1alpha1.RemediationLedger{}
 	w.Must(admin.Get(t.Context(), client.ObjectKey{Namespace: "plumbline-system", Name: w.environment}, l))
 	b := l.Status.Breakers[0]

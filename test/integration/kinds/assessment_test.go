@@ -49,6 +49,10 @@ func TestEffectivenessAssessment_Fields(t *testing.T) {
 		"a step that wrote nothing needs no time":          {spec: "execution: NoExecution\nwrittenTime: null"},
 		"a write without a time is refused":                {"writtenTime: null", []string{"spec.writtenTime"}, "an execution has a time"},
 		"a subject without a plan is refused":              {"subject: {}", []string{"spec.subject.plan"}, "name the step of the plan"},
+		"the run of a release needs no policy":             {spec: "subject: {release: {name: web, uid: u-1, run: 3}}\npolicy: null\naction: Promote"},
+		"a step without a policy is refused":               {"policy: null", []string{"spec.policy"}, "the step of a plan has a policy"},
+		"a step and a run are refused":                     {"subject: {plan: {name: production-7, uid: u-1, step: 0}, release: {name: web, uid: u-1, run: 3}}", []string{"spec.subject.plan"}, "or the run of the release"},
+		"a run before the first is refused":                {"subject: {release: {name: web, uid: u-1, run: 0}}", []string{"spec.subject.release.run"}, "greater than or equal to 1"},
 		"a step beyond the tenth is refused":               {"subject: {plan: {name: a, uid: b, step: 10}}", []string{"spec.subject.plan.step"}, "less than or equal to 9"},
 		"an action that is none is refused":                {"action: Reboot", []string{"spec.action"}, "Unsupported value"},
 		"an execution that is none is refused":             {"execution: Maybe", []string{"spec.execution"}, "Unsupported value"},
@@ -108,6 +112,8 @@ func effectivenessCases() map[string]specCase {
 		"a validity of 29s is refused":                         {block("validity: 29s"), []string{at + ".validity"}, "from 30s to 24h"},
 		"a validity of 25h is refused":                         {block("validity: 25h"), []string{at + ".validity"}, "from 30s to 24h"},
 		"a delay of alerts that is negative is refused":        {block("alertCheckDelay: -1m"), []string{at + ".alertCheckDelay"}, "from 0s to 1h"},
+		"the hashes of DD-EM-002 are accepted":                 {spec: block("hashes: ddem002")},
+		"hashes that are none are refused":                     {block("hashes: md5"), []string{at + ".hashes"}, "Unsupported value"},
 		"a delay of the propagation beyond an hour is refused": {block("propagationDelay: 2h"), []string{at + ".propagationDelay"}, "from 0s to 1h"},
 	}
 }

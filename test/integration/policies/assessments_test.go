@@ -19,7 +19,7 @@ func TestWhoMayWriteAnAssessment(t *testing.T) {
 		onlyCreates = "only the assessor creates EffectivenessAssessments"
 		onlyStatus  = "only the assessor writes the status of an EffectivenessAssessment"
 		onlyMeta    = "only the assessor changes owners, finalizers and labels of an EffectivenessAssessment"
-		withPlan    = "an EffectivenessAssessment is deleted with its plan"
+		withPlan    = "an EffectivenessAssessment is deleted with its plan or its release"
 		noStatus    = `cannot patch resource "effectivenessassessments/status"`
 		effective   = `{"status":{"phase":"Completed","reason":"Full","verdict":"Effective","score":10000}}`
 	)

@@ -92,7 +92,7 @@ func assessmentNamed(name string) *v1alpha1.EffectivenessAssessment {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: tenant},
 		Spec: v1alpha1.EffectivenessAssessmentSpec{
 			Subject: v1alpha1.AssessmentSubject{Plan: &v1alpha1.AssessedStep{Name: "p", UID: "p"}}, Policy: v1alpha1.AssessedPolicy{Name: "production", UID: "q"},
-			CorrelationID: "c", RequestedBy: "ann", Action: v1alpha1.ActionReconcile,
+			CorrelationID: "c", RequestedBy: "ann", Action: v1alpha1.AssessedAction(v1alpha1.ActionReconcile),
 			Target: v1alpha1.AssessedTarget{
 				BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: name}, BaselineName: "deployments.apps." + name, UID: "u",
 			},

@@ -32,13 +32,16 @@ import (
 const mallory = remediation.Mallory
 
 // startAssessor starts one with the rights that the chart gives it.
-func startAssessor(t *testing.T) *inprocess.Process {
+func startAssessor(t *testing.T, changes ...func(*assessor.Setup)) *inprocess.Process {
 	t.Helper()
 	setup := assessor.Setup{
 		Config: apiserver.Impersonate(config, remediation.AssessorUser), Namespace: rendered.Namespace, Retention: time.Hour,
 		Executor: remediation.ExecutorUser, Rollouts: true,
 		Rules:    specguard.Config{Key: []byte("a key of the tests"), Grace: 200 * time.Millisecond},
 		Registry: prometheus.NewRegistry(), Log: inprocess.Log(t), Clock: clock.RealClock{},
+	}
+	for _, change := range changes {
+		change(&setup)
 	}
 	return inprocess.Start(t, "assessor", patience, func(ctx context.Context, ready func()) error {
 		setup.Ready = ready

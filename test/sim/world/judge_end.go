@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/evidence/packet"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
 )
@@ -267,13 +268,7 @@ func (j *judge) verified() (*evidence.Report, []evidence.Record) {
 		if !protocol.Final(p.Status.Phase) {
 			continue
 		}
-		status := evidence.PlanStatus{UID: string(p.UID), Chain: p.Spec.Plan.Policy.UID}
-		for i := range p.Status.Steps {
-			if e := p.Status.Steps[i].Evidence; e != nil {
-				status.Digests = append(status.Digests, e.Digest)
-			}
-		}
-		o.Plans = append(o.Plans, status)
+		o.Plans = append(o.Plans, packet.StatusOf(p))
 	}
 	report, err := evidence.Verify(context.Background(), j.w.evidence, j.w.keys.ring, o)
 	if err != nil {

@@ -129,6 +129,7 @@ func fixed() map[string]string {
 
 		"effectiveness.alertCheckDelay":  noMetrics,
 		"effectiveness.alerts.matchers":  noMetrics,
+		"effectiveness.hashes":           "no decision goes by them",
 		"effectiveness.metrics.queries":  noMetrics,
 		"effectiveness.propagationDelay": noMetrics,
 		"effectiveness.stabilization":    noMetrics,

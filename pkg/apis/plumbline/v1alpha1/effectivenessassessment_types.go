@@ -25,14 +25,48 @@ type AssessedStep struct {
 	Step int32 `json:"step"`
 }
 
-// AssessmentSubject is what was carried out, and is assessed. It has one field.
+// AssessedRun is the run of an ABRelease that an assessment is about.
+type AssessedRun struct {
+	// name of the release, in the namespace of the assessment.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+	// uid of the release.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	UID string `json:"uid,omitempty"`
+	// run is the number of the run.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Run int64 `json:"run,omitempty"`
+}
+
+// AssessmentSubject is what was carried out, and is assessed. It has one of its fields.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.plan)",message="name the step of the plan that is assessed",fieldPath=".plan"
+// +kubebuilder:validation:XValidation:rule="has(self.plan) != has(self.release)",message="name the step of the plan that is assessed, or the run of the release",fieldPath=".plan"
 type AssessmentSubject struct {
 	// plan and step that are assessed.
 	// +optional
 	Plan *AssessedStep `json:"plan,omitempty"`
+	// release and run that are assessed.
+	// +optional
+	Release *AssessedRun `json:"release,omitempty"`
 }
+
+// AssessedAction says what was done: an action of a RemediationPolicy, or the end of a run of a release.
+// +kubebuilder:validation:Enum=NotifyOnly;Reconcile;Rollback;Scale;Restart;Quarantine;Promote
+// +kubebuilder:validation:MaxLength=16
+type AssessedAction string
+
+// The actions of a run. A step of a plan has its RemediationAction.
+const (
+	// AssessedPromote: the canary got all requests, and its revision stays.
+	AssessedPromote AssessedAction = "Promote"
+	// AssessedRollback: the active variation got all requests back; of a step, that of ActionRollback.
+	AssessedRollback AssessedAction = AssessedAction(ActionRollback)
+)
 
 // AssessedPolicy is the RemediationPolicy by which the subject was carried out.
 type AssessedPolicy struct {
@@ -132,45 +166,63 @@ type AssessmentWindows struct {
 	PropagationDelay *metav1.Duration `json:"propagationDelay,omitempty"`
 }
 
-// EffectivenessAssessmentSpec is what is assessed. The assessor writes it when the plan has ended.
+// DDEM002Hashes are the hashes of DD-EM-002 of a target, over all of its spec.
+type DDEM002Hashes struct {
+	// preHash is that before the write; absent if it is not known.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	PreHash string `json:"preHash,omitempty"`
+	// postHash is that of the API server's answer to the write; absent if it is not known.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	PostHash string `json:"postHash,omitempty"`
+}
+
+// EffectivenessAssessmentSpec is what is assessed. The assessor writes it when the step, or the run, has
+// ended.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.subject.plan) || has(self.policy)",message="the step of a plan has a policy",fieldPath=".policy"
 // +kubebuilder:validation:XValidation:rule="self.execution != 'Executed' || has(self.writtenTime)",message="an execution has a time",fieldPath=".writtenTime"
 type EffectivenessAssessmentSpec struct {
 	// subject is what was carried out.
 	// +required
 	Subject AssessmentSubject `json:"subject,omitzero"`
-	// policy by which the subject was carried out.
-	// +required
-	Policy AssessedPolicy `json:"policy,omitzero"`
-	// correlationID is that of the plan.
+	// policy by which the subject was carried out; absent for the run of a release.
+	// +optional
+	Policy AssessedPolicy `json:"policy,omitempty,omitzero"`
+	// correlationID is that of the plan, or the uid of the release.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	CorrelationID string `json:"correlationID,omitempty"`
-	// requestedBy is the user with whose rights the target was written.
+	// requestedBy is the user with whose rights the target was written, or the author of the run.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	RequestedBy string `json:"requestedBy,omitempty"`
 	// action that was taken.
 	// +required
-	Action RemediationAction `json:"action,omitempty"`
-	// target is the object that was written.
+	Action AssessedAction `json:"action,omitempty"`
+	// target is the object that was written; for the run of a release, the workload that serves the
+	// requests after it.
 	// +required
 	Target AssessedTarget `json:"target,omitzero"`
-	// signal is the object that alerts and metrics are about.
+	// signal is the object that alerts and metrics are about; for the run of a release, its Service.
 	// +required
 	Signal AssessedSignal `json:"signal,omitzero"`
-	// driftTime is when the drift was first seen.
+	// driftTime is when the drift was first seen, or when the run began.
 	// +required
 	DriftTime metav1.Time `json:"driftTime,omitempty,omitzero"`
-	// preHash is the guarded hash of the target before the write.
+	// preHash is the guarded hash of the target before the write; for the run of a release, the hash of
+	// the pod template that the run led away from.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	PreHash string `json:"preHash,omitempty"`
-	// postHash is the guarded hash of the API server's answer to the write; absent if the answer
-	// is not known.
+	// postHash is the guarded hash of the API server's answer to the write; for the run of a release,
+	// the hash of the pod template that serves the requests after it. It is absent if it is not known.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -179,10 +231,14 @@ type EffectivenessAssessmentSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	PostGeneration int64 `json:"postGeneration,omitempty"`
+	// ddem002 has the hashes of DD-EM-002 before and after the write, for comparison with systems
+	// that use them; absent if the policy asks for none. They decide about nothing.
+	// +optional
+	DDEM002 *DDEM002Hashes `json:"ddem002,omitempty"`
 	// execution says whether the target was written.
 	// +required
 	Execution Execution `json:"execution,omitempty"`
-	// writtenTime is when the target was written, by the API server.
+	// writtenTime is when the target was written, by the API server, or when the run ended.
 	// +optional
 	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
 	// windows say how long the write is measured.

@@ -155,6 +155,12 @@ type StepIntentRecord struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	PreHash string `json:"preHash,omitempty"`
+	// ddem002Hash is the hash of DD-EM-002 of the target before it; absent if the policy asks for
+	// none.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	DDEM002Hash string `json:"ddem002Hash,omitempty"`
 	// artifacts of the write.
 	// +optional
 	Artifacts StepArtifacts `json:"artifacts,omitzero"`
@@ -187,6 +193,12 @@ type StepResult struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash,omitempty"`
+	// ddem002Hash is the hash of DD-EM-002 of the target after it; absent if the policy asks for
+	// none.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	DDEM002Hash string `json:"ddem002Hash,omitempty"`
 	// uid of the target after it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -247,6 +259,9 @@ type StepEffect struct {
 	// the step was not the probe of a breaker.
 	// +optional
 	BreakerState BreakerState `json:"breakerState,omitempty"`
+	// evidence names the signed record of the assessment; absent in effects of earlier releases.
+	// +optional
+	Evidence *StepEvidence `json:"evidence,omitempty"`
 }
 
 // PlanStep is how far one target is.

@@ -6,6 +6,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// EffectHashes names a hash of another system that is taken beside the guarded hash.
+// +kubebuilder:validation:Enum=ddem002
+// +kubebuilder:validation:MaxLength=16
+type EffectHashes string
+
+// HashesDDEM002 is the hash of DD-EM-002, over all of an object's spec.
+const HashesDDEM002 EffectHashes = "ddem002"
+
 // RemediationEffectiveness says how the effect of a remediation is measured.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.stabilization) || !has(self.validity) || duration(self.stabilization) < duration(self.validity)",message="stabilization must be shorter than validity: the components are measured between the two",fieldPath=".stabilization"
@@ -51,4 +59,8 @@ type RemediationEffectiveness struct {
 	// out, no metrics are assessed.
 	// +optional
 	Metrics *EffectMetrics `json:"metrics,omitempty"`
+	// hashes names a hash of another system that the executor takes before and after each write,
+	// beside the guarded hash: ddem002. Left out, the guarded hash alone is taken.
+	// +optional
+	Hashes EffectHashes `json:"hashes,omitempty"`
 }
