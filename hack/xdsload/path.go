@@ -34,6 +34,8 @@ type path struct {
 	cluster       *cluster.Cluster
 	process       *server.Process
 	fleet         *fleet.Fleet
+	// shown are decisions when another watch than that of the replica shows them.
+	shown <-chan cluster.Decision
 }
 
 // pathMain loads the discovery server as it is installed.
@@ -77,7 +79,10 @@ func (p *path) run(ctx context.Context, directory string) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.process.Stop()) }()
 	running, stop := context.WithCancel(ctx)
-	if err = p.muster(running); err == nil {
+	if p.shown, err = p.cluster.Follow(running); err == nil {
+		err = p.muster(running)
+	}
+	if err == nil {
 		err = p.phases(running)
 	}
 	stop()
@@ -137,9 +142,10 @@ func (p *path) enrol(ctx context.Context, address string) (*fleet.Fleet, error) 
 
 // used is what the replica has used so far.
 type used struct {
-	at       time.Time
-	cpu      time.Duration
-	resident float64
+	at  time.Time
+	cpu time.Duration
+	// resident are all bytes of the process, stacks those of goroutines.
+	resident, stacks float64
 }
 
 func (p *path) used(ctx context.Context) (u used, err error) {
@@ -148,7 +154,10 @@ func (p *path) used(ctx context.Context) (u used, err error) {
 		return u, err
 	}
 	u.at, u.cpu = time.Now(), time.Duration(cpu*float64(time.Second))
-	u.resident, err = p.process.Metric(ctx, "process_resident_memory_bytes")
+	if u.resident, err = p.process.Metric(ctx, "process_resident_memory_bytes"); err != nil {
+		return u, err
+	}
+	u.stacks, err = p.process.Metric(ctx, "go_memstats_stack_inuse_bytes")
 	return u, err
 }
 
@@ -167,8 +176,10 @@ func (p *path) muster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "%d of %d proxies have everything after %s; %.0f MiB, and %.0f before them: %.0f KiB for each\n",
-		n, p.shape.Proxies, short(at.Sub(began)), full.resident/(1<<20), empty.resident/(1<<20), (full.resident-empty.resident)/1024/float64(p.shape.Proxies))
+	each := 1024 * float64(p.shape.Proxies)
+	fmt.Fprintf(p.stdout, "%d of %d proxies have everything after %s, with %s of processor; %.0f MiB, and %.0f before them: %.0f KiB for each, of which %.0f are stacks\n",
+		n, p.shape.Proxies, short(at.Sub(began)), short(full.cpu-empty.cpu), full.resident/(1<<20), empty.resident/(1<<20),
+		(full.resident-empty.resident)/each, (full.stacks-empty.stacks)/each)
 	if n < p.shape.Proxies {
 		return fmt.Errorf("%d proxies are missing; the server said:\n%s", p.shape.Proxies-n, p.process.Said())
 	}
@@ -178,7 +189,7 @@ func (p *path) muster(ctx context.Context) error {
 // phases are decisions while nothing else happens, and while pods are replaced.
 func (p *path) phases(ctx context.Context) error {
 	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "decision, to the last acknowledgment\tsubscribers\trounds\tp50\tp99\tmax\tmissing\tcores\treplaced")
+	fmt.Fprintln(table, "decision, to the last acknowledgment\tsubscribers\trounds\tp50\tp99\tmax\tsince a watch shows it: p50\tp99\tmax\tmissing\tcores\treplaced")
 	for _, churn := range []int{0, p.churn} {
 		for _, t := range []world.Target{world.One, world.Hundred} {
 			if err := p.decisions(ctx, table, t, churn); err != nil {
@@ -200,19 +211,20 @@ func (p *path) decisions(ctx context.Context, table io.Writer, t world.Target, c
 		return err
 	}
 	end := p.churning(ctx, churn, sees)
-	var last []time.Duration
+	var last, since []time.Duration
 	missing := 0
 	next := time.NewTicker(pause)
 	defer next.Stop()
 	for range p.rounds {
 		<-next.C
-		took, err := p.decide(ctx, t, expect)
+		took, shown, err := p.decide(ctx, t, expect)
 		if err != nil {
 			_, _ = end()
 			return err
 		}
 		missing += expect - len(took)
-		last = append(last, quantile.Of(took).Max)
+		longest := quantile.Of(took).Max
+		last, since = append(last, longest), append(since, longest-shown)
 	}
 	replaced, err := end()
 	if err != nil {
@@ -222,22 +234,37 @@ func (p *path) decisions(ctx context.Context, table io.Writer, t world.Target, c
 	if err != nil {
 		return err
 	}
-	q := quantile.Of(last)
-	fmt.Fprintf(table, "%s, %d pods replaced a second\t%d\t%d\t%s\t%s\t%s\t%d\t%.2f\t%d\n",
-		t, churn, expect, len(last), short(q.P50), short(q.P99), short(q.Max), missing, (after.cpu-before.cpu).Seconds()/after.at.Sub(before.at).Seconds(), replaced)
+	q, w := quantile.Of(last), quantile.Of(since)
+	fmt.Fprintf(table, "%s, %d pods replaced a second\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%.2f\t%d\n",
+		t, churn, expect, len(last), short(q.P50), short(q.P99), short(q.Max), short(w.P50), short(w.P99), short(w.Max), missing,
+		(after.cpu-before.cpu).Seconds()/after.at.Sub(before.at).Seconds(), replaced)
 	return nil
 }
 
-// decide, and say after what time each subscriber has acknowledged. The time begins before the decision is
-// written.
-func (p *path) decide(ctx context.Context, t world.Target, expect int) ([]time.Duration, error) {
+// decide, and say after what time each subscriber has acknowledged, and a watch has shown the decision. The
+// time begins before the decision is written.
+func (p *path) decide(ctx context.Context, t world.Target, expect int) (took []time.Duration, shown time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.limit)
 	defer cancel()
-	c := p.fleet.Watch(p.shape.Route(t), fmt.Sprintf("%d.", p.cluster.Sequence(t)+1), expect)
+	sequence, began := p.cluster.Sequence(t)+1, time.Now()
+	c := p.fleet.Watch(p.shape.Route(t), fmt.Sprintf("%d.", sequence), expect)
 	if err := p.cluster.Step(ctx, t); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return c.Await(ctx), nil
+	took = c.Await(ctx)
+	for {
+		select {
+		case d, open := <-p.shown:
+			if !open {
+				return nil, 0, errors.New("the watch of the decisions ended")
+			}
+			if d.Target == t && d.Sequence == sequence {
+				return took, d.At.Sub(began), nil
+			}
+		case <-ctx.Done():
+			return took, 0, fmt.Errorf("waiting for a watch to show a decision: %w", ctx.Err())
+		}
+	}
 }
 
 // churning replaces pods, and as many proxies that do not see a target, until end is called.

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+	"unsafe"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -112,6 +113,23 @@ func TestAGroupLivesAsLongAsItsStreams(t *testing.T) {
 	c.Leave(scope) // once too often
 	if len(c.groups) != 0 {
 		t.Error("the group outlives its streams")
+	}
+}
+
+// Each of the two streams of a proxy kept the names of up to two hundred Services.
+func TestTheStreamsOfAGroupShareTheTextsOfTheirScope(t *testing.T) {
+	c := NewCatalog(serve.NewProofs())
+	scopes := make([]Scope, 2)
+	for i := range scopes {
+		scopes[i], _ = ScopeOf("shop", "bank/pay,bank/rates")
+		c.Join(scopes[i])
+		scopes[i] = c.shared(scopes[i])
+	}
+	if a, b := scopes[0].upstreams, scopes[1].upstreams; a != "bank/pay,bank/rates" || b != a || unsafe.StringData(a) != unsafe.StringData(b) {
+		t.Errorf("%q and %q are kept, want one text of the two", a, b)
+	}
+	if other, _ := ScopeOf("shop", "bank/pay"); c.shared(other) != other {
+		t.Error("a scope without a group is another one")
 	}
 }
 

@@ -96,6 +96,7 @@ func (d *Directory) admit(ctx context.Context, authorization []string, routes bo
 	}
 	scope, wrong := d.scope(pod)
 	group := d.catalog.Join(scope)
+	scope = d.catalog.shared(scope)
 	if routes {
 		d.tell(pod, wrong, d.catalog.Unserved(scope))
 	}

@@ -43,6 +43,17 @@ func (c *Catalog) Join(s Scope) *serve.Group {
 	return m.group
 }
 
+// shared has a scope with the texts of its group: a proxy may name two hundred Services, and each of
+// its streams would keep the names.
+func (c *Catalog) shared(s Scope) Scope {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.groups[s]; m != nil {
+		return m.scope
+	}
+	return s
+}
+
 // Leave is the end of a stream.
 func (c *Catalog) Leave(s Scope) {
 	c.mu.Lock()

@@ -110,12 +110,14 @@ func (o *observer) Sent(p identity.Proxy, send *ads.Send, bytes int) {
 // Happened implements serve.Observer.
 func (o *observer) Happened(p identity.Proxy, e ads.Effect) {
 	o.index.Happened(voterOf(p), e)
-	log := o.log.WithValues("namespace", p.Namespace, "pod", p.Pod)
-	switch x := e.(type) {
-	case ads.Acked:
+	if x, is := e.(ads.Acked); is { // as nearly all are
 		for _, r := range x.Resources {
 			o.acknowledged.WithLabelValues(r.Type.String()).Inc()
 		}
+		return
+	}
+	log := o.log.WithValues("namespace", p.Namespace, "pod", p.Pod)
+	switch x := e.(type) {
 	case ads.Rejected:
 		o.rejected.WithLabelValues(x.Resource.Type.String()).Inc()
 		log.Info("a proxy refuses a resource", "type", x.Resource.Type.String(), "name", x.Resource.Name, "version", x.Resource.Version.String(), "message", x.Message)
@@ -135,6 +137,6 @@ func (o *observer) Happened(p identity.Proxy, e ads.Effect) {
 		log.Info("a proxy does not answer", "type", x.Type.String())
 	case ads.Stale:
 		log.V(1).Info("a proxy answers what it was not sent", "type", x.Type.String())
-	case ads.Send:
+	case ads.Send, ads.Acked:
 	}
 }

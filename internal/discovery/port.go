@@ -22,8 +22,13 @@ var portLimits = tlsport.Limits{Connections: 20_000, UnderWay: 4_096, OfCaller: 
 // listenTLS gives connections that have done their handshake.
 func listenTLS(inner net.Listener, limits tlsport.Limits, certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error), metrics *tlsport.Metrics, log logr.Logger) net.Listener {
 	return tlsport.Listen(inner, tlsport.Config{
-		Limits:  limits,
-		TLS:     &tls.Config{GetCertificate: certificate, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}},
+		Limits: limits,
+		TLS: &tls.Config{
+			GetCertificate: certificate, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"},
+			// A proxy has no use for the beginning of a response, for which crypto/tls begins with
+			// records of one packet.
+			DynamicRecordSizingDisabled: true,
+		},
 		Metrics: metrics, Log: slog.New(logr.ToSlogHandler(log)), Wrap: serve.Records,
 	})
 }

@@ -5,7 +5,6 @@ package ads
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 )
@@ -51,7 +50,7 @@ type State struct {
 func (s *Stream) States(of func(Key) bool) []State {
 	var states []State
 	for t := range Type(types) {
-		for _, name := range slices.Sorted(maps.Keys(s.types[t].held)) {
+		for _, name := range s.types[t].names() {
 			if k := (Key{t, name}); of(k) {
 				states = append(states, s.state(k))
 			}
@@ -64,7 +63,7 @@ func (s *Stream) States(of func(Key) bool) []State {
 func (s *Stream) Count(of func(Key) bool) map[Stage]int {
 	counts := map[Stage]int{}
 	for t := range Type(types) {
-		for name, h := range s.types[t].held {
+		for name, h := range s.types[t].all {
 			if k := (Key{t, name}); of(k) {
 				counts[s.stage(k, h, s.want(k, h))]++
 			}
@@ -83,7 +82,8 @@ func (s *Stream) want(k Key, h *held) *Resource {
 }
 
 func (s *Stream) state(k Key) State {
-	h := s.types[k.Type].held[k.Name]
+	own, _ := s.types[k.Type].peek(k.Name)
+	h := &own
 	want := s.want(k, h)
 	state := State{Type: k.Type, Name: k.Name, Stage: s.stage(k, h, want)}
 	if h.known && h.version() != unknown {
@@ -183,7 +183,7 @@ func (s *Stream) Settled() bool {
 // whatever the stream keeps.
 func (s *Stream) Unknown() (n int) {
 	for t := range s.types {
-		n += max(0, len(s.types[t].held)-len(s.view.Names(Type(t))))
+		n += max(0, s.types[t].count()-len(s.view.Names(Type(t))))
 	}
 	return n
 }
@@ -192,7 +192,7 @@ func (s *Stream) Unknown() (n int) {
 // proxy that loses thousands of Services at once has none of these.
 func (s *Stream) Strange() (n int) {
 	for t := range s.types {
-		for name, h := range s.types[t].held {
+		for name, h := range s.types[t].all {
 			if h.origin == strange && s.view.Get(Type(t), name) == nil {
 				n++
 			}

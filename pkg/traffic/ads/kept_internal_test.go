@@ -35,24 +35,26 @@ func TestTextsOfAProxyAreThoseOfTheViewAndNotItsOwn(t *testing.T) {
 		"of one that says only it has it": {Type: Route, Subscribe: []string{all}, Initial: map[string]string{name(): route.Version.String()}},
 	} {
 		t.Run(title, func(t *testing.T) {
-			s := NewStream(Config{}, proofs{}, nobody, NewView(route))
+			view := NewView(route)
+			s := NewStream(Config{}, proofs{}, nobody, view)
 			now := time.Unix(1, 0)
-			for _, e := range s.Receive(now, first) {
+			effects := s.Receive(now, first)
+			own := &s.types[Route]
+			for kept := range own.held {
+				if unsafe.StringData(kept) != unsafe.StringData(route.Name) {
+					t.Errorf("the name %q is kept once more", kept)
+				}
+			}
+			for _, e := range effects {
 				if sent, is := e.(Send); is {
 					s.Receive(now, Request{Type: Route, Nonce: sent.Nonce})
 				}
 			}
-			own := &s.types[Route]
-			if len(own.held) != 1 || own.unsettled != nil {
-				t.Fatalf("%d names are held and %v are unsettled, want one and nothing", len(own.held), own.unsettled)
+			if own.held != nil || own.unsettled != nil || own.common.view != view || own.common.later != nil {
+				t.Errorf("%v are kept, and %v are unsettled, want neither", own.held, own.unsettled)
 			}
-			for kept, h := range own.held {
-				if unsafe.StringData(kept) != unsafe.StringData(route.Name) {
-					t.Errorf("the name %q is kept once more", kept)
-				}
-				if h.told != &route.Version {
-					t.Errorf("the version %v is kept once more", h.version())
-				}
+			if h, there := own.peek(route.Name); !there || h.told != &route.Version || h.has != route {
+				t.Errorf("the proxy has %v, want %v", h.has, route)
 			}
 		})
 	}

@@ -12,8 +12,8 @@ func (s *Stream) ready(route *Resource) bool {
 		if cluster == nil {
 			return false
 		}
-		own := s.types[Cluster].held[name]
-		if own == nil || own.removing || !own.known && own.sent == nil {
+		own, there := s.types[Cluster].peek(name)
+		if !there || own.removing || !own.known && own.sent == nil {
 			return false
 		}
 		if cluster.Inline {
@@ -30,8 +30,9 @@ func (s *Stream) ready(route *Resource) bool {
 // for them since they were not there.
 func (s *Stream) populated(cluster string) bool {
 	k := Key{Endpoints, cluster}
-	h, want := s.types[Endpoints].held[cluster], s.view.Get(Endpoints, cluster)
-	if h == nil || !h.known || h.told == nil { // or it knows that there are none
+	want := s.view.Get(Endpoints, cluster)
+	h, _ := s.types[Endpoints].peek(cluster)
+	if !h.known || h.told == nil { // or it knows that there are none
 		return false
 	}
 	if want == nil || want.Version == h.version() {
@@ -57,7 +58,7 @@ func (s *Stream) claimOf(cluster string) claim {
 		return claimed
 	}
 	c := unclaimed
-	for name, h := range s.types[Route].held {
+	for name, h := range s.types[Route].all {
 		if !s.names(name, h, cluster) {
 			continue
 		}

@@ -54,7 +54,7 @@ func (s *Stream) remember(r Request) {
 	for name, text := range r.Initial {
 		told, _ := ParseVersion(text) // the zero version equals no version
 		name = s.view.shared(r.Type, name)
-		own.held[name] = &held{known: true, origin: reported, told: &told}
+		own.put(name, &held{known: true, origin: reported, told: &told})
 		own.unsettle(name)
 	}
 }
@@ -73,7 +73,7 @@ func (s *Stream) subscribe(r Request, first bool) {
 	if !first || own.wildcard {
 		return
 	}
-	for name, h := range own.held { // had, and no longer wanted
+	for name, h := range own.held { // had, and no longer wanted; nothing is common yet
 		if !h.named {
 			delete(own.held, name)
 			own.settle(name)
@@ -85,13 +85,13 @@ func (s *Stream) subscribe(r Request, first bool) {
 // type.
 func (s *Stream) noteName(t Type, name string, first bool) {
 	own := &s.types[t]
-	h := own.held[name]
+	h := own.find(name)
 	if h == nil {
 		h = &held{}
 		if s.view != nil && s.view.Get(t, name) == nil {
 			h.origin = strange
 		}
-		own.held[name] = h
+		own.put(name, h)
 	}
 	if !first { // who asks again has forgotten what it had
 		*h = held{parked: h.parked, has: cmp.Or(h.has, h.sent), origin: h.origin.asked()}
@@ -100,8 +100,9 @@ func (s *Stream) noteName(t Type, name string, first bool) {
 	if first && t == Route && s.resumed && !h.known {
 		h.known, h.told = true, &unknown
 	}
-	if c := s.types[Cluster].held[name]; t == Endpoints && c != nil && c.sent != nil {
-		h.again = true // the cluster went ahead, and waits for them
+	if t == Endpoints {
+		c, _ := s.types[Cluster].peek(name)
+		h.again = h.again || c.sent != nil // the cluster went ahead, and waits for them
 	}
 	own.unsettle(name)
 }
@@ -111,6 +112,7 @@ func (s *Stream) unsubscribe(r Request) {
 	for _, name := range r.Unsubscribe {
 		if name == all {
 			own.wildcard = false
+			own.spread()
 			for other, h := range own.held {
 				if !h.named {
 					delete(own.held, other)
@@ -119,7 +121,7 @@ func (s *Stream) unsubscribe(r Request) {
 			}
 			continue
 		}
-		h := own.held[name]
+		h := own.find(name)
 		switch {
 		case h == nil:
 		case own.wildcard && h.named:
@@ -129,7 +131,7 @@ func (s *Stream) unsubscribe(r Request) {
 			own.unsettle(name)
 		case own.wildcard && s.view.Get(r.Type, name) != nil:
 		default:
-			delete(own.held, name)
+			own.drop(name)
 			own.settle(name)
 		}
 	}
@@ -166,7 +168,7 @@ func (s *Stream) acknowledged(now time.Time, r *response) []Effect {
 	own := &s.types[r.kind]
 	var has []*Resource
 	for _, resource := range r.resources {
-		h := own.held[resource.Name]
+		h := own.find(resource.Name)
 		current := h != nil && h.nonce == r.nonce && h.sent == resource
 		if r.kind == Cluster && !current {
 			continue // that it was taken away or replaced may be why the answer comes at all
@@ -183,7 +185,7 @@ func (s *Stream) acknowledged(now time.Time, r *response) []Effect {
 		own.unsettle(resource.Name)
 	}
 	for _, name := range r.removed {
-		h := own.held[name]
+		h := own.find(name)
 		if h == nil || h.nonce != r.nonce || !h.removing {
 			continue
 		}
@@ -212,7 +214,7 @@ var unknown = Version{Hash: "unknown"}
 func (s *Stream) touchRemoved(t Type, name string) {
 	own := &s.types[t]
 	if s.view.Get(t, name) == nil {
-		delete(own.held, name)
+		own.drop(name)
 		own.settle(name)
 		return
 	}
@@ -226,7 +228,7 @@ func (s *Stream) refused(now time.Time, r *response, message string) []Effect {
 	single := len(r.resources)+len(r.removed) == 1
 	var effects []Effect
 	for _, resource := range r.resources {
-		h := own.held[resource.Name]
+		h := own.find(resource.Name)
 		if h == nil || h.nonce != r.nonce || h.sent != resource {
 			continue
 		}
@@ -243,7 +245,7 @@ func (s *Stream) refused(now time.Time, r *response, message string) []Effect {
 		h.alone, h.again = true, true
 	}
 	for _, name := range r.removed {
-		if h := own.held[name]; h != nil && h.nonce == r.nonce {
+		if h := own.find(name); h != nil && h.nonce == r.nonce {
 			h.removing = false
 			h.park(removal, message, now)
 			own.unsettle(name)

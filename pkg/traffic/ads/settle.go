@@ -51,6 +51,9 @@ func (s *Stream) settle(now time.Time, effects []Effect) []Effect {
 		effects = append(effects, a)
 	}
 	s.ahead = nil
+	for t := range s.types {
+		s.types[t].gather(s.view)
+	}
 	return effects
 }
 
@@ -67,7 +70,7 @@ func (s *Stream) settleType(t Type, now time.Time, effects []Effect) []Effect {
 	}
 	batch := &response{kind: t, at: now}
 	for _, name := range own.sorted() {
-		h := own.held[name]
+		h := own.find(name)
 		if h == nil {
 			own.settle(name)
 			continue
@@ -144,14 +147,14 @@ func (s *Stream) send(r *response) Effect {
 	own := &s.types[r.kind]
 	own.awaited = false
 	for _, resource := range r.resources {
-		h := own.held[resource.Name]
+		h := own.find(resource.Name)
 		h.sent, h.nonce, h.again, h.since = resource, r.nonce, false, 0
 		if r.kind == Cluster {
 			s.warm(resource.Name)
 		}
 	}
 	for _, name := range r.removed {
-		h := own.held[name]
+		h := own.find(name)
 		h.removing, h.nonce, h.expelled, h.since = true, r.nonce, false, 0
 		if r.kind == Cluster {
 			s.cool(name)
@@ -165,7 +168,7 @@ func (s *Stream) send(r *response) Effect {
 // they were asked for before: Envoy waits for them, and may not ask again.
 func (s *Stream) warm(cluster string) {
 	own := &s.types[Endpoints]
-	if h := own.held[cluster]; h != nil {
+	if h := own.find(cluster); h != nil {
 		h.again = true
 		own.unsettle(cluster)
 	}
@@ -173,7 +176,7 @@ func (s *Stream) warm(cluster string) {
 
 // cool notes that the endpoints of a cluster go with it.
 func (s *Stream) cool(cluster string) {
-	if h := s.types[Endpoints].held[cluster]; h != nil {
+	if h := s.types[Endpoints].find(cluster); h != nil {
 		h.known, h.has, h.sent, h.nonce = false, nil, nil, 0 // what is on the way is for the former one
 	}
 }
@@ -304,7 +307,7 @@ func (s *Stream) goes(k Key, h *held, now time.Time) (*Resource, verdict, bool) 
 	case h.known && h.version() == gone && h.has == nil && h.named:
 		return nil, nothing, false // it has been told
 	case !h.known && !h.named:
-		delete(s.types[k.Type].held, k.Name) // it never had it
+		s.types[k.Type].drop(k.Name) // it never had it
 		return nil, nothing, false
 	case s.refusesToGo(h, now):
 		return nil, waits, false

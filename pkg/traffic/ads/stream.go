@@ -95,7 +95,11 @@ type subscriptions struct {
 	// awaited says that a proxy that starts waits for the first response, which has
 	// nothing in it if there is nothing: before that it opens no listener.
 	awaited bool
-	held    map[string]*held
+	kind    Type
+	// held are the names of which something is kept, common what is known of all others. One that
+	// is nil is a name of the common view that the proxy neither wants nor has.
+	held   map[string]*held
+	common common
 	// full says that what is to be sent now waits for answers, and for no time.
 	full bool
 	// unsettled are the names that may need something; nil when there are none, since an
@@ -212,7 +216,7 @@ type response struct {
 func NewStream(config Config, proofs Proofs, missing Missing, view *View) *Stream {
 	s := &Stream{config: config.withDefaults(), proofs: proofs, missing: missing, view: view}
 	for t := range s.types {
-		s.types[t].held = map[string]*held{}
+		s.types[t].kind = Type(t)
 	}
 	return s
 }
@@ -247,11 +251,15 @@ func (s *Stream) holds(h *held, want *Resource) bool {
 // touch looks at a name again, if the proxy wants it.
 func (s *Stream) touch(t Type, name string) {
 	own := &s.types[t]
-	if own.held[name] == nil {
-		if !own.wildcard || s.view.Get(t, name) == nil {
+	if own.find(name) == nil {
+		there := s.view.Get(t, name) != nil
+		if there && own.common.view != nil {
+			own.put(name, nil) // it is not had as the others are
+		}
+		if !own.wildcard || !there {
 			return
 		}
-		own.held[name] = &held{}
+		own.put(name, &held{})
 	}
 	own.unsettle(name)
 }
@@ -299,6 +307,7 @@ func (s *Stream) open(t Type, wildcard bool) {
 		return
 	}
 	own.wildcard = true
+	own.spread()
 	own.expect(len(s.view.Names(t)))
 	for _, name := range s.view.Names(t) {
 		s.touch(t, name)

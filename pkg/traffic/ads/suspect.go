@@ -2,11 +2,7 @@
 
 package ads
 
-import (
-	"maps"
-	"slices"
-	"time"
-)
+import "time"
 
 // suspicion is how long it is waited for an answer after a cluster was taken away.
 const suspicion = time.Second
@@ -24,21 +20,23 @@ func (s *Stream) suspect(now time.Time) {
 		return
 	}
 	own := &s.types[Cluster]
-	for _, name := range slices.Sorted(maps.Keys(own.held)) {
-		h, ends := own.held[name], s.types[Endpoints].held[name]
+	for _, name := range own.names() {
+		h, _ := own.peek(name)
+		ends, asked := s.types[Endpoints].peek(name)
 		c := h.sent
 		if c == nil && h.known { // by an earlier stream
 			c = s.view.Get(Cluster, name)
 		}
-		if c == nil || h.removing || h.acquitted || s.proofs.Proven(c) || ends != nil && (!ends.known || ends.again) || s.claimOf(name) != unclaimed {
+		if c == nil || h.removing || h.acquitted || s.proofs.Proven(c) || asked && (!ends.known || ends.again) || s.claimOf(name) != unclaimed {
 			continue
 		}
-		if ends != nil && now.Before(ends.acknowledged.Add(suspicion)) { // the answer may be right behind
+		if asked && now.Before(ends.acknowledged.Add(suspicion)) { // the answer may be right behind
 			s.suspectedAt = now
 			return
 		}
-		h.park(c, withheld, now)
-		h.sent, h.expelled = nil, true
+		suspected := own.find(name)
+		suspected.park(c, withheld, now)
+		suspected.sent, suspected.expelled = nil, true
 		own.unsettle(name)
 		s.suspects, s.suspectedAt = append(s.suspects, name), now
 		return
@@ -50,7 +48,7 @@ func (s *Stream) suspect(now time.Time) {
 func (s *Stream) acquit(n int) {
 	own := &s.types[Cluster]
 	for _, name := range s.suspects[:n] {
-		if h := own.held[name]; h != nil {
+		if h := own.find(name); h != nil {
 			h.parked, h.alone, h.acquitted = nil, true, true
 			h.removing, h.known = false, false // whether or not that is ever acknowledged
 			own.unsettle(name)
@@ -67,7 +65,7 @@ func (s *Stream) convict() []Effect {
 		return nil
 	}
 	last := len(s.suspects) - 1
-	culprit := s.types[Cluster].held[s.suspects[last]]
+	culprit := s.types[Cluster].find(s.suspects[last])
 	s.acquit(last)
 	if culprit == nil || culprit.parked == nil {
 		return nil

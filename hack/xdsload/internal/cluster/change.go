@@ -106,6 +106,36 @@ func (c *Cluster) Step(ctx context.Context, t world.Target) error {
 	return nil
 }
 
+// Decision is one about a target, as a watch shows it.
+type Decision struct {
+	Target   world.Target
+	Sequence int64
+	At       time.Time
+}
+
+// Follow tells of each decision when a watch of the API server shows it, until ctx ends.
+func (c *Cluster) Follow(ctx context.Context) (<-chan Decision, error) {
+	w, err := c.admin.Watch(ctx, &v1alpha1.ABReleaseList{})
+	if err != nil {
+		return nil, fmt.Errorf("watching releases: %w", err)
+	}
+	targets := map[client.ObjectKey]world.Target{}
+	for t, r := range c.releases {
+		targets[client.ObjectKeyFromObject(r)] = t
+	}
+	shown := make(chan Decision, 1000) // more than there are at once
+	go func() {
+		defer close(shown)
+		defer w.Stop()
+		for event := range w.ResultChan() {
+			if r, is := event.Object.(*v1alpha1.ABRelease); is && r.Status.Effective != nil {
+				shown <- Decision{targets[client.ObjectKeyFromObject(r)], r.Status.Effective.Sequence, time.Now()}
+			}
+		}
+	}()
+	return shown, nil
+}
+
 // Replace so many pods of services per second, until ctx ends: each time a pod comes and is ready, the
 // EndpointSlice of its service has it in place of another, and a pod goes. The result is how many.
 func (c *Cluster) Replace(ctx context.Context, perSecond int) (n int, err error) {

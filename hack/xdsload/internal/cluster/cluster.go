@@ -46,7 +46,7 @@ const (
 type Cluster struct {
 	shape      world.Shape
 	server     *envtest.Environment
-	admin      client.Client
+	admin      client.WithWatch
 	kubeconfig string
 	pods       []*corev1.Pod
 	slices     []*discoveryv1.EndpointSlice
@@ -70,7 +70,7 @@ func Start(ctx context.Context, shape world.Shape, directory string) (*Cluster, 
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return c, err
 	}
-	if c.admin, err = client.New(c.server.Config, client.Options{Scheme: scheme}); err != nil {
+	if c.admin, err = client.NewWithWatch(c.server.Config, client.Options{Scheme: scheme}); err != nil {
 		return c, fmt.Errorf("making a client: %w", err)
 	}
 	if err := apiserver.Enrol(c.server, c.kubeconfig, "xds", "system:masters"); err != nil {

@@ -65,3 +65,39 @@ func TestNoReadGivesSomethingOfTwoRecords(t *testing.T) {
 		}
 	})
 }
+
+// counting counts the calls of a connection.
+type counting struct {
+	readable
+	calls int
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	c.calls++
+	return c.readable.Read(p)
+}
+
+func TestASmallRecordTakesOneCall(t *testing.T) {
+	const length, records = 200, 3
+	record := make([]byte, 5+length)
+	binary.BigEndian.PutUint16(record[3:], length)
+	below := &counting{readable: readable{}}
+	c := &recordConn{Conn: below}
+	p := make([]byte, 600)
+	for range records { // each has come when it is read, and nothing after it
+		below.Reader = bytes.NewReader(record)
+		for got := 0; got < len(record); {
+			n, err := c.Read(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += n
+		}
+	}
+	if below.calls != records {
+		t.Errorf("%d records took %d calls", records, below.calls)
+	}
+	if c.buffer != nil {
+		t.Error("a connection that waits keeps a buffer")
+	}
+}

@@ -151,6 +151,16 @@ const age, grace = 30 * time.Minute, 5 * time.Second
 // port may connect, and each connection takes memory.
 const handshake, idle = 30 * time.Second, time.Minute
 
+// window is how many bytes a proxy may send before it is told that they were read. With a window of
+// its own choice gRPC measures each connection: it answers each request, and each message of
+// counts, with a PING, which costs more than the request. A request longer than this takes round
+// trips.
+const window = 64 << 10
+
+// batch is how much of responses goes to TLS at once: what one record has at most. gRPC holds such a
+// buffer only while it writes.
+const batch = 16 << 10
+
 // Options are what a gRPC server needs to serve 10,000 proxies in little memory: small
 // buffers, the codec, and an end for connections that are dead.
 func Options() []grpc.ServerOption {
@@ -158,7 +168,8 @@ func Options() []grpc.ServerOption {
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.ReadBufferSize(0), // that of TLS does
-		grpc.WriteBufferSize(4 << 10),
+		grpc.WriteBufferSize(batch),
+		grpc.StaticConnWindowSize(window),
 		grpc.MaxConcurrentStreams(16), // ADS, metrics, and those that are about to end
 		grpc.MaxHeaderListSize(32 << 10),
 		grpc.ConnectionTimeout(handshake),

@@ -4,6 +4,7 @@ package serve
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -225,7 +226,10 @@ func BenchmarkDecodeFirstRequest(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	buffers := mem.BufferSlice{mem.SliceBuffer(data)}
+	var buffers mem.BufferSlice // as they come in frames of 16 KiB
+	for frame := range slices.Chunk(data, 16<<10) {
+		buffers = append(buffers, mem.SliceBuffer(frame))
+	}
 	b.Run("ours", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -242,4 +246,13 @@ func BenchmarkDecodeFirstRequest(b *testing.B) {
 			}
 		}
 	})
+}
+
+func TestTheFirstMessageOfAnEnvoyTakesNoBufferThatIsMuchLonger(t *testing.T) {
+	const length = 61_000
+	buffer := messages.Get(length)
+	defer messages.Put(buffer)
+	if got := cap(*buffer); got > 2*length {
+		t.Errorf("a message of %d bytes takes a buffer of %d", length, got)
+	}
 }
