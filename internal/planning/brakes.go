@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
@@ -37,16 +38,24 @@ func (w *World) holder(b *v1alpha1.Baseline) string {
 	return rollout.FindHolder(w.Releases, b.Namespace, b.Spec.Target.Kind, b.Spec.Target.Name)
 }
 
-// brakes looks through the guards that a Baseline names.
-func (w *World) brakes(b *v1alpha1.Baseline) (suspended bool, frozenBy string) {
+// countedAgain is when the objects of a guard are counted again that has told of no mass drift. The
+// guard is late, or the drift was a moment too old for the guard, and then no event tells that.
+const countedAgain = time.Minute
+
+// brakes looks through the guards that a Baseline names, and fills in what they say of its drift.
+func (w *World) brakes(b *v1alpha1.Baseline, now time.Time, d *planner.Drift) {
 	deciding, causes := specguard.DecidingOnRepair(b.Status.Guards), specguard.CausesOf(b.Status.Findings)
+	told := false
 	for _, name := range b.Status.Guards {
 		state := w.states[specguard.ParseGuardRef(name, b.Namespace)]
-		suspended = suspended || state.suspended && slices.Contains(deciding, name)
-		frozen := state.told.HoldsObject(b.Namespace, causes) || state.counted.HoldsObject(b.Namespace, causes)
-		if frozen && frozenBy == "" {
-			frozenBy = name
+		d.Suspended = d.Suspended || state.suspended && slices.Contains(deciding, name)
+		tells := state.told.HoldsObject(b.Namespace, causes)
+		if d.Frozen == "" && (tells || state.counted.HoldsObject(b.Namespace, causes)) {
+			d.Frozen = name
 		}
+		told = told || tells
 	}
-	return suspended, frozenBy
+	if d.Frozen != "" && !told {
+		d.FrozenUntil = now.Add(countedAgain)
+	}
 }

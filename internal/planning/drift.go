@@ -41,7 +41,7 @@ func (g *gatherer) drift(ctx context.Context, s *subject) (planner.Drift, error)
 	if status.FirstSeenTime != nil {
 		d.FirstSeen = status.FirstSeenTime.Time
 	}
-	d.Suspended, d.Frozen = g.world.brakes(b)
+	g.world.brakes(b, g.Now, &d)
 	d.Rollout = g.world.holder(b)
 	quarantine(status, &d)
 	rules := g.rules(s)
@@ -66,7 +66,7 @@ func (g *gatherer) drift(ctx context.Context, s *subject) (planner.Drift, error)
 		return d, nil                   //nolint:nilerr // unknown is a result
 	}
 	if g.Policy.Spec.Action == v1alpha1.ActionScale {
-		d.Scaled, err = g.scaled(ctx, s, rules)
+		err = g.scaled(ctx, s, rules, &d)
 	}
 	return d, err
 }
@@ -143,7 +143,7 @@ func (g *gatherer) past(s *subject, d *planner.Drift) {
 		uid = "" // as in a plan: what is to be made has none
 	}
 	h := g.history.drifts[drifted{d.Namespace, d.Baseline, uid, d.DriftedHash, d.FirstSeen.Unix()}]
-	d.Attempts, d.LastFailure, d.Earlier, d.CanceledBy, d.DoneBy = h.attempts, h.failure, h.earlier, h.canceledBy, h.doneBy
+	d.Attempts, d.LastFailure, d.Ended, d.CanceledBy, d.DoneBy = h.attempts, h.failure, h.ended, h.canceledBy, h.doneBy
 	if c := g.history.choices[object{d.Namespace, d.Baseline}]; c.hash == d.DriftedHash {
 		d.ChosenBy = c.by
 	}

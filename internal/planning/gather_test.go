@@ -238,8 +238,13 @@ func TestScaling(t *testing.T) {
 			c := newCluster(t)
 			scale(c)
 			change(c)
-			if d := c.gather().Input.Drifts[0]; d.Scaled != nil {
+			d := c.gather().Input.Drifts[0]
+			if d.Scaled != nil {
 				t.Errorf("scaled is %+v", d.Scaled)
+			}
+			// A policy said that the number did not change where nobody knew the number.
+			if lost := len(c.Authorized) < 3; d.BodyLost != lost {
+				t.Errorf("its body is lost: %t, want %t", d.BodyLost, lost)
 			}
 		})
 	}

@@ -21,8 +21,9 @@ type drifted struct {
 
 // past is what the plans of a policy did about one drift.
 type past struct {
-	attempts, earlier  int
-	failure            string // of the last attempt, in words
+	attempts           int
+	ended              []string // the uids of the plans
+	failure            string   // of the last attempt, in words
 	canceledBy, doneBy string
 }
 
@@ -110,14 +111,13 @@ func (r row) after(p *v1alpha1.RemediationPlan, o outcome) row {
 
 // add counts one step of an ended plan.
 func (h *past) add(p *v1alpha1.RemediationPlan, step int, o outcome) {
+	h.ended = append(h.ended, string(p.UID))
 	switch o {
 	case succeeded:
 		h.doneBy = cmp.Or(h.doneBy, p.Name)
 	case canceled:
 		h.canceledBy = cmp.Or(h.canceledBy, p.Spec.Control.RequestedBy, p.Status.EndedBy)
-		h.earlier++
 	case notTried:
-		h.earlier++
 	case failed:
 		h.attempts++
 		s := stepOf(p, step)

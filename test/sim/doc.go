@@ -20,7 +20,7 @@
 //
 // Each world has two of the rare cases of [world.Aims] beside all else: policies that are
 // edited, kinds that cannot be read, accepts, webhooks, ill neighbors, fights, mass drifts,
-// releases under way, quarantines, stores that break or forget, ledgers that a person edits, clocks that are set, two or four
+// releases under way, quarantines, standbys, stores that break or forget, ledgers that a person edits, clocks that are set, two or four
 // workers in a process, long waits, and more. One world in 25 has a planner, which makes all plans.
 // TestRareCasesAreMetOften has short worlds of one case each.
 //
@@ -51,6 +51,7 @@
 //	mass drifts are not seen                   I25  begins a step in a mass drift
 //	releases are not seen                      I31  writes while a run has the target
 //	the mesh is not asked                      I34  takes the last ready endpoint
+//	requests are taken for moved               I36  repairs a target whose pods answer requests
 //	no dry run is sent                         I19  writes what a webhook changes
 //	all batches are one                        I18  begins a batch before the one before has ended
 //	no place is given back                     I21  keeps places while a plan waits

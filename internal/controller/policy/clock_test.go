@@ -35,6 +35,8 @@ func TestAPolicyWithAWindowWaitsUntilTheClocksAgree(t *testing.T) {
 		"the own one is an hour behind":         {today, -time.Hour, "1h0m0s behind", true},
 		"nobody has compared them":              {today, window.SkewUnknown, "has not been compared", true},
 		"an hour ahead, and at any time of day": {func(*planningtest.Cluster) {}, time.Hour, "", false},
+		// A clock that was an hour ahead, and that nobody had compared, made a drift too old: it was left alone for good.
+		"nobody has compared them, and at any time of day": {func(*planningtest.Cluster) {}, window.SkewUnknown, "", true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

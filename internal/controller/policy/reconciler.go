@@ -193,7 +193,7 @@ func (s *subject) nextLook() time.Time {
 		return time.Time{}
 	}
 	next := earlier(s.out.NextLook, s.nextTooOld())
-	if _, ok := window.ActsOnTime(s.skew); !ok && !s.gathered.Input.Opening.Open { // no event tells that clocks agree again
+	if s.clockUncertain() { // no event tells that clocks agree again
 		next = earlier(next, s.now.Add(clockAgain))
 	}
 	for i := range s.out.LeftOut {
@@ -202,6 +202,13 @@ func (s *subject) nextLook() time.Time {
 		}
 	}
 	return next
+}
+
+// clockUncertain says that something was decided that depends on the time of day while the clocks differ,
+// or on the age of a drift while the API server's time is not known.
+func (s *subject) clockUncertain() bool {
+	_, ok := window.ActsOnTime(s.skew)
+	return !ok && !s.gathered.Input.Opening.Open || s.skew == window.SkewUnknown && len(s.gathered.Input.Drifts) > 0
 }
 
 // noEventTells says of a reason that no event may tell when it is over. An object is unknown

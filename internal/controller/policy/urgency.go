@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/effect"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 )
 
@@ -47,17 +48,22 @@ func sameJudgment(a, b *v1alpha1.Baseline) bool {
 		s.LastCheckTime, s.NextCheckTime, s.Conditions, s.ObservedGeneration = nil, nil, nil, 0
 		s.Observed.ResourceVersion = ""
 	}
-	return a.Guarded() == b.Guarded() && equality.Semantic.DeepEqual(x, y) && equality.Semantic.DeepEqual(a.Spec.Authorized, b.Spec.Authorized)
+	return a.Guarded() == b.Guarded() && acceptWaits(a) == acceptWaits(b) && equality.Semantic.DeepEqual(x, y) && equality.Semantic.DeepEqual(a.Spec.Authorized, b.Spec.Authorized)
 }
 
-// urgencyOfPlan: a plan that came, ended or went changes what is under way.
+// acceptWaits says that a person has accepted the present state, and waits for the answer. The answer may
+// be no, and then nothing else of the Baseline changes.
+func acceptWaits(b *v1alpha1.Baseline) bool { return exec.AcceptWaits(b, b.Status.Observed.Hash) }
+
+// urgencyOfPlan: a plan that came, ended or went changes what is under way. A person who takes the cancellation of
+// an ended plan back lets the policy act on its drift again.
 func urgencyOfPlan(before, after client.Object) (time.Duration, bool) {
 	was, _ := before.(*v1alpha1.RemediationPlan)
 	is, _ := after.(*v1alpha1.RemediationPlan)
-	if was != nil && is != nil && protocol.Final(was.Status.Phase) == protocol.Final(is.Status.Phase) {
-		return 0, false
+	if was == nil || is == nil || protocol.Final(was.Status.Phase) != protocol.Final(is.Status.Phase) {
+		return settleTime, true
 	}
-	return settleTime, true
+	return settleTime, protocol.Final(is.Status.Phase) && was.Spec.Control.Verb != is.Spec.Control.Verb
 }
 
 // urgencyOfAssessment: an object is free again when its assessment ends, or goes.

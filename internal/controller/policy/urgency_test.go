@@ -22,6 +22,14 @@ func TestWhichBaselinesAreNews(t *testing.T) {
 		return b
 	}
 	drifted := func(b *v1alpha1.Baseline) { b.Status.State = v1alpha1.StateDrifted }
+	accepted := func(b *v1alpha1.Baseline) {
+		drifted(b)
+		b.Spec.Accept = &v1alpha1.AcceptRequest{Hash: "a", RequestedBy: "alice"}
+	}
+	acceptedBefore := func(b *v1alpha1.Baseline) {
+		accepted(b)
+		b.Spec.Accept.Hash = "of before"
+	}
 	tests := map[string]struct {
 		before, after *v1alpha1.Baseline
 		want          time.Duration // -1: no news
@@ -39,8 +47,16 @@ func TestWhichBaselinesAreNews(t *testing.T) {
 			drifted(b)
 			b.Status.Severity = &v1alpha1.Severity{Level: v1alpha1.SeverityHigh}
 		}), settleTime},
-		"a claim on a drift":          {baseline(drifted), baseline(func(b *v1alpha1.Baseline) { drifted(b); b.Status.PlanName = "x" }), settleTime},
-		"it worked":                   {baseline(nil), baseline(func(b *v1alpha1.Baseline) { b.Status.LastReady = &v1alpha1.ReadyRevision{} }), lazily},
+		"a claim on a drift":       {baseline(drifted), baseline(func(b *v1alpha1.Baseline) { drifted(b); b.Status.PlanName = "x" }), settleTime},
+		"it worked":                {baseline(nil), baseline(func(b *v1alpha1.Baseline) { b.Status.LastReady = &v1alpha1.ReadyRevision{} }), lazily},
+		"a person accepts a drift": {baseline(drifted), baseline(accepted), settleTime},
+		// The planner waited for the answer to an accept. The answer was no, and changed nothing else: the drift was
+		// left alone until something else happened to any object.
+		"a person is refused an accept of a drift": {baseline(accepted), baseline(drifted), settleTime},
+		"an accept of another state is answered": {
+			baseline(func(b *v1alpha1.Baseline) { acceptedBefore(b); b.Generation = 2 }),
+			baseline(func(b *v1alpha1.Baseline) { acceptedBefore(b); b.Generation, b.Status.ObservedGeneration = 2, 2 }), settleTime,
+		},
 		"another state is authorized": {baseline(nil), baseline(func(b *v1alpha1.Baseline) { b.Spec.Authorized = &v1alpha1.AuthorizedState{} }), lazily},
 	}
 	for name, tc := range tests {
@@ -64,15 +80,21 @@ func TestWhichPlansAreNews(t *testing.T) {
 	plan := func(phase v1alpha1.PlanPhase) client.Object {
 		return &v1alpha1.RemediationPlan{Status: v1alpha1.RemediationPlanStatus{Phase: phase}}
 	}
+	controlled := func(phase v1alpha1.PlanPhase, verb v1alpha1.PlanVerb) client.Object {
+		return &v1alpha1.RemediationPlan{Spec: v1alpha1.RemediationPlanSpec{Control: v1alpha1.PlanControl{Verb: verb}}, Status: v1alpha1.RemediationPlanStatus{Phase: phase}}
+	}
 	tests := map[string]struct {
 		before, after client.Object
 		want          bool
 	}{
-		"a new one":        {nil, plan(""), true},
-		"one that begins":  {plan(""), plan(v1alpha1.PlanRunning), false},
-		"one that ends":    {plan(v1alpha1.PlanRunning), plan(v1alpha1.PlanSucceeded), true},
-		"one long ended":   {plan(v1alpha1.PlanFailed), plan(v1alpha1.PlanFailed), false},
-		"one that is gone": {plan(v1alpha1.PlanFailed), nil, true},
+		// The planner went on to leave the drift alone for a cancellation that was none any more.
+		"one whose cancellation a person takes back": {controlled(v1alpha1.PlanCanceled, v1alpha1.PlanCancel), controlled(v1alpha1.PlanCanceled, ""), true},
+		"one that a person pauses":                   {controlled(v1alpha1.PlanRunning, ""), controlled(v1alpha1.PlanRunning, v1alpha1.PlanPause), false},
+		"a new one":                                  {nil, plan(""), true},
+		"one that begins":                            {plan(""), plan(v1alpha1.PlanRunning), false},
+		"one that ends":                              {plan(v1alpha1.PlanRunning), plan(v1alpha1.PlanSucceeded), true},
+		"one long ended":                             {plan(v1alpha1.PlanFailed), plan(v1alpha1.PlanFailed), false},
+		"one that is gone":                           {plan(v1alpha1.PlanFailed), nil, true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

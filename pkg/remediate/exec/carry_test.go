@@ -326,8 +326,13 @@ func TestWhatAPlanWaitsForIsExplainedOnlyWhenAWriteHangs(t *testing.T) {
 		"a step whose intent is lost":           {v1alpha1.PlanRunning, "", why, v1alpha1.PlanStep{State: v1alpha1.StepIntent}, ""},
 		"a step whose result is lost":           {v1alpha1.PlanRunning, "", why, v1alpha1.PlanStep{State: v1alpha1.StepApplied}, ""},
 		"a plan that says something already":    {v1alpha1.PlanRunning, "the window is closed", why, intent(old), "the window is closed"},
-		"a plan that waits without a reason":    {v1alpha1.PlanRunning, "", "", intent(old), ""},
-		"a plan that is paused":                 {v1alpha1.PlanPaused, "", why, intent(old), ""},
+		// The plan went on to show a limit or a window, while it waited for a record that the store had lost.
+		"a plan that says what it waited for before its step had no record": {v1alpha1.PlanRunning, "the window is closed", why, unrecorded(old), "waiting: it hangs"},
+		"a plan that was deferred before its step had no record":            {v1alpha1.PlanDeferred, "it waits for a person to execute it", why, unrecorded(old), "waiting: it hangs"},
+		"a plan that says already that its step has no record":              {v1alpha1.PlanRunning, "waiting: it hung", why, unrecorded(old), "waiting: it hung"},
+		"a plan that was deferred before its step ended a minute ago":       {v1alpha1.PlanDeferred, "the window is closed", why, unrecorded(young), "the window is closed"},
+		"a plan that waits without a reason":                                {v1alpha1.PlanRunning, "", "", intent(old), ""},
+		"a plan that is paused":                                             {v1alpha1.PlanPaused, "", why, intent(old), ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -245,28 +246,34 @@ const (
 )
 
 // explainWaiting says in the status what a step waits for that has written, was about
-// to, has a standby, or has no record, and has not come any further for a while.
+// to, has a standby, or has no record, and has not come any further for a while. A plan whose step has no
+// record asks for nothing else, so what the plan waited for before is over.
 func (r *run) explainWaiting(ctx context.Context, why string) error {
-	status := &r.plan.Status
-	if status.DeferralReason != "" || why == "" || status.Phase != v1alpha1.PlanRunning && status.Phase != v1alpha1.PlanSealing {
+	status, since := &r.plan.Status, r.Time.Now().Add(-explained)
+	if why == "" || strings.HasPrefix(status.DeferralReason, waiting) || strings.HasPrefix(status.DeferralReason, unrecorded) {
 		return nil
 	}
-	since := r.Time.Now().Add(-explained)
-	for i := range status.Steps {
-		if standsStill(&status.Steps[i], since) {
-			return r.explain(ctx, waiting+why)
-		}
+	stuck := standsStill
+	if status.DeferralReason != "" || status.Phase != v1alpha1.PlanRunning && status.Phase != v1alpha1.PlanSealing {
+		stuck = lacksRecord
 	}
-	return nil
+	if !slices.ContainsFunc(status.Steps, func(s v1alpha1.PlanStep) bool { return stuck(&s, since) }) {
+		return nil
+	}
+	return r.explain(ctx, waiting+why)
 }
 
 // standsStill says that a step, or its standby, has not come any further since a time.
 func standsStill(step *v1alpha1.PlanStep, since time.Time) bool {
 	intended := step.State == v1alpha1.StepIntent && step.Intent != nil && step.Intent.StorageTime.Time.Before(since)
 	applied := step.State == v1alpha1.StepApplied && step.Result != nil && step.Result.RecordTime.Time.Before(since)
-	unrecorded := step.CompletionTime != nil && step.Evidence == nil && step.CompletionTime.Time.Before(since)
 	standby := step.Standby != nil && step.Standby.Phase != v1alpha1.StandbyRemoved && step.Standby.PhaseTime.Time.Before(since)
-	return intended || applied || unrecorded || standby
+	return intended || applied || standby || lacksRecord(step, since)
+}
+
+// lacksRecord says that a step ended before a time, and has no record.
+func lacksRecord(step *v1alpha1.PlanStep, since time.Time) bool {
+	return step.CompletionTime != nil && step.Evidence == nil && step.CompletionTime.Time.Before(since)
 }
 
 // explain stores a reason, and names no record that the stored status does not name.

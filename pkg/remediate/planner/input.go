@@ -52,6 +52,8 @@ type Drift struct {
 	// Scaled is what it is now with the authorized number of replicas; nil when
 	// that did not change.
 	Scaled *Repair
+	// BodyLost says that the revision with the authorized number is gone or damaged.
+	BodyLost bool
 	// Component of the object in its Environment.
 	Component string
 	// Forbidden says that its kind is never written, whoever asks.
@@ -68,6 +70,9 @@ type Drift struct {
 	Suspended, Contended bool
 	// Frozen names the guard that sees a mass drift; empty when none does.
 	Frozen string
+	// FrozenUntil is when a mass drift that its guard does not tell of is counted again; zero where the
+	// guard does.
+	FrozenUntil time.Time
 	// QuarantinedBy is who keeps requests from it; empty while it is not in quarantine.
 	QuarantinedBy string
 	// LiftedBy is the person who lifted a quarantine of this very drift; empty when none did.
@@ -99,9 +104,9 @@ type Drift struct {
 	Attempts int
 	// LastFailure says in words why the last of them ended so; empty when that is not known.
 	LastFailure string
-	// Earlier counts the plans for this very drift that ended and were no attempts:
-	// they were ended before anything was tried.
-	Earlier int
+	// Ended are the uids of the plans for this very drift that have ended and are still stored, in
+	// the order in which they ended.
+	Ended []string
 	// RetryAt is before when no further plan for the object is made, after plans that
 	// ended without success; zero when there were none.
 	RetryAt time.Time

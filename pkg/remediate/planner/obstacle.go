@@ -100,12 +100,12 @@ func state(_ *Input, d *Drift) Obstacle {
 		return obstacle(ReasonUnmanaged, "a guard has managementPolicy Unmanaged")
 	case d.Suspended:
 		return obstacle(ReasonSuspended, "a guard is suspended")
-	case d.Terminating:
-		return obstacle(ReasonTerminating, "it, or its namespace, is being deleted")
 	case d.Forbidden:
 		return obstacle(ReasonForbiddenKind, "Plumbline never writes a %s", d.Target.Kind)
 	case d.State != v1alpha1.StateDrifted && d.State != v1alpha1.StateMissing:
 		return obstacle(ReasonUnknown, "its state is %s", d.State)
+	case d.Terminating: // after the state, since an object that is not the one that drifted tells of no deletion
+		return obstacle(ReasonTerminating, "it, or its namespace, is being deleted")
 	case d.Authorized == nil:
 		return obstacle(ReasonNothingAuthorized, "nothing is authorized; accept it, or delete it")
 	}
@@ -119,7 +119,9 @@ func brakes(_ *Input, d *Drift) Obstacle {
 	case d.Contended:
 		return obstacle(ReasonContended, "writers keep undoing each other's changes")
 	case d.Frozen != "":
-		return obstacle(ReasonMassDrift, "%s sees a mass drift: one cause is assumed, and a person has to look", d.Frozen)
+		o := obstacle(ReasonMassDrift, "%s sees a mass drift: one cause is assumed, and a person has to look", d.Frozen)
+		o.Until = d.FrozenUntil
+		return o
 	case d.Rollout != "":
 		return obstacle(ReasonRolloutUnderWay, "%s", RolloutUnderWay(d.Rollout))
 	}
@@ -273,10 +275,7 @@ func applicable(in *Input, d *Drift) Obstacle {
 	case v1alpha1.ActionRollback:
 		return rollback(d)
 	case v1alpha1.ActionScale:
-		if gone || d.Scaled == nil {
-			return obstacle(ReasonNotApplicable, "its number of replicas did not change")
-		}
-		return Obstacle{}
+		return scale(d)
 	case v1alpha1.ActionRestart:
 		if gone {
 			return obstacle(ReasonNotApplicable, "what is gone cannot be restarted")
@@ -306,6 +305,17 @@ func quarantine(d *Drift) Obstacle {
 		return obstacle(ReasonQuarantined, "it is in quarantine, by %s", d.QuarantinedBy)
 	case d.LiftedBy != "":
 		return obstacle(ReasonDone, "%s has lifted the quarantine of this drift", d.LiftedBy)
+	}
+	return Obstacle{}
+}
+
+// scale says why the authorized number of replicas is not put back.
+func scale(d *Drift) Obstacle {
+	switch {
+	case d.BodyLost:
+		return obstacle(ReasonNotApplicable, "the number of replicas that was authorized is not known: revision %s is gone or damaged", d.Authorized.Revision)
+	case d.State == v1alpha1.StateMissing, d.Scaled == nil:
+		return obstacle(ReasonNotApplicable, "its number of replicas did not change")
 	}
 	return Obstacle{}
 }

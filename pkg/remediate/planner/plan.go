@@ -66,14 +66,15 @@ func plan(in *Input, group []*Drift, left []LeftOut) Plan {
 	return p
 }
 
-// identity is the same for the same attempt on the same drift by the same
-// policy, so that whoever makes a plan twice, after a crash or beside another,
-// makes it under one name.
+// identity returns the same digest for the same attempt on the same drift by the same policy, so that
+// a plan that is made twice, after a crash or by two assessors, has one name. The plans before it tell
+// an attempt from another, and their number does not: when one of them is deleted, the number is that of
+// a plan that is still stored, and no plan could be made under its name.
 func identity(in *Input, group []*Drift) string {
 	type drift struct {
 		Namespace, Baseline, UID, Drifted, Desired string
 		FirstSeen                                  int64
-		Attempt                                    int
+		After                                      []string
 	}
 	what := struct {
 		Policy, Digest, InitiatedBy string
@@ -82,7 +83,7 @@ func identity(in *Input, group []*Drift) string {
 	}{in.Policy.UID, in.Policy.Digest, in.InitiatedBy, in.Request.uid(), nil}
 	for _, d := range group {
 		what.Drifts = append(what.Drifts, drift{
-			d.Namespace, d.Baseline, d.UID, d.DriftedHash, repair(in, d).DesiredHash, d.FirstSeen.Unix(), d.Attempts + d.Earlier,
+			d.Namespace, d.Baseline, d.UID, d.DriftedHash, repair(in, d).DesiredHash, d.FirstSeen.Unix(), slices.Sorted(slices.Values(d.Ended)),
 		})
 	}
 	raw, err := json.Marshal(what)

@@ -21,12 +21,12 @@ const (
 	ReasonUnmanaged Reason = "Unmanaged"
 	// ReasonSuspended: a guard is suspended.
 	ReasonSuspended Reason = "GuardSuspended"
-	// ReasonTerminating: it, or its namespace, is being deleted.
-	ReasonTerminating Reason = "Terminating"
 	// ReasonForbiddenKind: its kind gives rights or holds secrets.
 	ReasonForbiddenKind Reason = "KindNeverWritten"
 	// ReasonUnknown: what it is now could not be read.
 	ReasonUnknown Reason = "StateUnknown"
+	// ReasonTerminating: it, or its namespace, is being deleted.
+	ReasonTerminating Reason = "Terminating"
 	// ReasonNothingAuthorized: nobody said what it should be.
 	ReasonNothingAuthorized Reason = "NothingAuthorized"
 	// ReasonContended: writers fight over it.

@@ -126,7 +126,7 @@ const (
 	endedStaysSo     = "a plan that has ended stays so"
 	verdictStored    = `"phase":"Succeeded","steps":[{"index":0,"state":"Verified","effect":{"verdict":"Ineffective","assessmentName":"p-0"}}]`
 	verdictStays     = "a verdict stays"
-	neverGoesBack    = "a step that is about to write never goes back, and one that has ended stays so"
+	neverGoesBack    = "a step goes back to Planned alone, and no more once it has written; one that has ended stays so"
 )
 
 // TestRemediationPlan_Epoch: an executor that another one replaced may not write,
@@ -184,7 +184,7 @@ func TestRemediationPlan_Steps(t *testing.T) {
 	after := map[string]string{
 		"Planned":  "Planned Reserved Intent Applied Verified Skipped Failed Fenced",
 		"Reserved": "Planned Reserved Intent Applied Verified Skipped Failed Fenced",
-		"Intent":   "Intent Applied Verified Skipped Failed Fenced",
+		"Intent":   "Planned Intent Applied Verified Skipped Failed Fenced",
 		"Applied":  "Applied Verified Failed",
 		"Verified": "Verified", "Skipped": "Skipped", "Failed": "Failed", "Fenced": "Fenced",
 	}

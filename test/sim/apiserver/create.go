@@ -73,7 +73,7 @@ func (s *Server) create(c *call) (any, error) {
 	case c.DryRun():
 		return o, nil
 	}
-	return s.commit(c, nil, o).object, nil
+	return s.commit(c, nil, o).answer(), nil
 }
 
 // nameFor is the name of an object to be made.

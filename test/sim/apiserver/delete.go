@@ -71,7 +71,7 @@ func (s *Server) condemned(c *call, before Object, dry bool) any {
 	if dry {
 		return after
 	}
-	return s.commit(c, before, after).object
+	return s.commit(c, before, after).answer()
 }
 
 // removed is the answer to a removal.

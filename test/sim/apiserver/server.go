@@ -66,6 +66,9 @@ type version struct {
 	raw      []byte
 }
 
+// answer is what the server answers with: the encoded object, as it is stored.
+func (v version) answer() json.RawMessage { return v.raw }
+
 // New is a server with some kinds, and no objects.
 func New(now func() time.Time, resources ...Resource) *Server {
 	s := &Server{

@@ -46,7 +46,7 @@ func (s *Server) putNew(c *call, sent Object) (any, error) {
 	if err := s.mayBeMade(c, o); err != nil || c.DryRun() {
 		return o, err
 	}
-	return s.commit(c, nil, o).object, nil
+	return s.commit(c, nil, o).answer(), nil
 }
 
 func (s *Server) putOver(c *call, sent Object) (any, error) {
@@ -102,7 +102,7 @@ func (s *Server) update(c *call, before, sent Object) (any, error) {
 		s.commit(c, before, nil)
 		return after, nil
 	}
-	return s.commit(c, before, after).object, nil
+	return s.commit(c, before, after).answer(), nil
 }
 
 // bound says why a request's resourceVersion keeps it from being stored. A built-in

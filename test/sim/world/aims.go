@@ -25,7 +25,9 @@ type Aim struct {
 
 // Aims are all rare cases. Most worlds have two of them beside all else that is drawn; short
 // worlds have one and little else, so that each case is met often.
-func Aims() []Aim { return slices.Concat(triedAims(), plannerAims(), aimsAtHours(), verdictAims()) }
+func Aims() []Aim {
+	return slices.Concat(triedAims(), plannerAims(), aimsAtHours(), verdictAims(), standbyAims())
+}
 
 // triedAims are those of which most worlds have two.
 func triedAims() []Aim { return append(aimsAtOthers(), aimsAtSteps()...) }

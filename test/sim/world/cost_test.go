@@ -139,7 +139,7 @@ func describe(c apiserver.Commit) string {
 				line += " recorded"
 			}
 		}
-		if announced(c.After) {
+		if announced(typed[v1alpha1.RemediationPlan](c.After)) {
 			line += ", announced"
 		}
 		return line

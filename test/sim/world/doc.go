@@ -18,7 +18,7 @@
 //
 //	report := world.Run(seed, world.Options{}) // within a bubble of testing/synctest
 //
-// [judge] holds what was written against the promises: I1 to I34 about everything
+// [judge] holds what was written against the promises: I1 to I36 about everything
 // that was ever stored, L1 to L6 about how it ends, and how soon. A [Mutant] is an
 // executor with one of its protections taken out; the promises must catch each.
 //
@@ -42,6 +42,14 @@
 // and one of a workload that no guard selects, and endpoints become unready. The assessor judges
 // the targets and ends quarantines by the rules of the real one. The judge counts endpoints by
 // itself (I34), and looks at the end for quarantines that should have ended (I33).
+//
+// In one world in 25 a standby serves while a target is repaired ([World.serveStandbys]): the Deployments become
+// ready, the discovery server decides by the rules of the real one, all proxies acknowledge that after a while, and
+// what belongs to an object that is gone is removed. People remove ABReleases of standbys, and standbys lose their
+// pods (I36). A plan of these worlds is not the planner's.
+//
+// Two cases that no executor can prevent are known to the judge, and to no wider extent: the second copy of a
+// creation after a deletion, and the record of a decision that another executor has overtaken (judge_known.go).
 //
 // A rare case is an [Aim]: it changes a scenario, and names what is counted when it is met.
 //

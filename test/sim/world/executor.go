@@ -103,6 +103,8 @@ func (p *process) carry(by worker, key types.NamespacedName) {
 		p.w.count("plan beside a plan of the same process")
 	}
 	p.busy[key] = true
+	p.w.carrying.Add(1)
+	defer p.w.carrying.Add(-1) // it may die meanwhile
 	if p.w.workers > 0 {
 		p.informers.tell() // the other one may have something to do
 	}

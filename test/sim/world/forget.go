@@ -132,6 +132,9 @@ func stopped(p *v1alpha1.RemediationPlan) bool {
 	return !protocol.Final(p.Status.Phase) && (strings.Contains(why, "cannot be recorded") || strings.Contains(why, "record could not be written"))
 }
 
+// chainStops is what is counted when the plans of a policy wait for a person to look at its records.
+const chainStops = "chain that stops until a person has looked"
+
 // longStop is for how long a plan stands still at least that nothing disturbs, and that a person
 // has to look at.
 const longStop = 3 * time.Minute

@@ -15,7 +15,7 @@ import (
 
 // Breach is a promise that was broken.
 type Breach struct {
-	// Promise by its name: I1 to I35, L1 to L6.
+	// Promise by its name: I1 to I36, L1 to L6.
 	Promise string
 	// Revision of the write that broke it; zero when it is about the end.
 	Revision int64
@@ -66,6 +66,7 @@ var promises = map[string]string{
 	"I28": "a policy makes at most twenty plans a minute",
 	"I29": "after a plan without success the next one for its object waits",
 	"I35": "while effects are assessed, no breaker closes without an Effective assessment of its probe",
+	"I36": "a target with a standby is written only while the standby has its requests, and no standby outlasts its plan",
 	"I30": "nothing is planned of which the planner saw that it is accepted or authorized",
 	"L5":  "a brake holds within minutes",
 	"L6":  "once nothing disturbs it any more a drift that may be put back is put back",
@@ -111,6 +112,8 @@ type judge struct {
 	made []making
 	// erased are the uids of deleted plans.
 	erased map[string]bool
+	// splits are the ABReleases of standbys by their names.
+	splits map[string]apiserver.Object
 	// verdicts that are stored, by uid of the plan and step.
 	verdicts map[string]v1alpha1.EffectVerdict
 }
@@ -121,7 +124,7 @@ func newJudge(w *World, history []apiserver.Commit, ended bool) *judge {
 		w: w, history: history, seen: map[string]int{}, plans: map[string]*v1alpha1.RemediationPlan{},
 		permits: permits{baselines: map[string]*v1alpha1.Baseline{}, granted: map[string]*permit{}, intended: map[string]*permit{}, runs: map[string]bool{}},
 		entries: map[string]taken{}, claims: map[string]claimed{}, finalAt: map[string]int64{}, waitsSince: map[string]time.Time{}, brakedSince: map[string]time.Time{}, judgedWait: map[string]bool{},
-		ledgers: map[string]*v1alpha1.RemediationLedger{}, keptHeads: map[string]bool{}, deleted: map[string]bool{}, erased: map[string]bool{}, asked: map[string]bool{}, phases: map[string]map[string]bool{}, verdicts: map[string]v1alpha1.EffectVerdict{},
+		ledgers: map[string]*v1alpha1.RemediationLedger{}, keptHeads: map[string]bool{}, deleted: map[string]bool{}, erased: map[string]bool{}, asked: map[string]bool{}, phases: map[string]map[string]bool{}, verdicts: map[string]v1alpha1.EffectVerdict{}, splits: map[string]apiserver.Object{},
 	}
 	for _, c := range history {
 		j.commit(c)
@@ -151,7 +154,7 @@ func (j *judge) commit(c apiserver.Commit) {
 	j.others(c)
 	j.holder(c)
 	j.brakes(c)
-	if c.User != Executor || c.Resource.Group == group {
+	if j.aboutStandby(c) || c.User != Executor || c.Resource.Group == group {
 		return
 	}
 	j.write(c)
@@ -174,6 +177,10 @@ func (j *judge) write(c apiserver.Commit) {
 		return
 	}
 	e := effect{c, plan, step}
+	if j.secondCopy(e) {
+		j.seen["second copy of a creation, after a deletion"]++
+		return
+	}
 	j.seen["effect"]++
 	j.seen["effect "+string(plan.Spec.Plan.Targets[step].Action)+" "+c.Resource.Kind]++
 	if c.Before == nil {
@@ -188,6 +195,7 @@ func (j *judge) write(c apiserver.Commit) {
 	j.notEnded(e)
 	j.granted(e)
 	j.beside(e)
+	j.stoodBy(e)
 	j.effects = append(j.effects, e)
 }
 
@@ -238,6 +246,7 @@ func (j *judge) end(ended bool) {
 	j.ends(ended)
 	j.putsBack(ended)
 	j.remains(ended)
+	j.withoutStandbys(ended)
 	j.recorded()
 	j.letGo()
 	for _, p := range j.plans {

@@ -22,7 +22,7 @@ const second = time.Second
 // ends: L1 to L4.
 func (j *judge) ends(ended bool) {
 	if len(j.w.forgotten) > 0 && slices.ContainsFunc(planNames(j.plans), func(name string) bool { return !j.deleted[name] && stopped(j.plans[name]) }) {
-		j.seen["chain that stops until a person has looked"]++
+		j.seen[chainStops]++
 		return // plans wait for its places and targets, too
 	}
 	for _, name := range planNames(j.plans) {
@@ -141,7 +141,7 @@ func (j *judge) recorded() {
 		default:
 		}
 	}
-	if j.seen["chain that stops until a person has looked"] == 0 {
+	if j.seen[chainStops] == 0 {
 		j.stepRecords(steps)
 		j.decisionRecords(records, withdrawnBy(told))
 	}
@@ -159,9 +159,14 @@ func (j *judge) decisionRecords(records []evidence.Record, withdrawn map[int64]b
 	j.seen["decision that is withdrawn"] += len(withdrawn)
 	for i := range records {
 		r := &records[i]
-		if r.Decides() && !withdrawn[r.Chain.Sequence] && !j.replacesLost(r) && !j.erased[r.Plan.UID] && !j.phases[r.Plan.UID][r.Result.State] {
-			j.breaks("I13", 0, "record %d tells that plan %s was %s, and it never was", r.Chain.Sequence, r.Plan.Name, r.Result.State)
+		if !r.Decides() || withdrawn[r.Chain.Sequence] || j.replacesLost(r) || j.erased[r.Plan.UID] || j.phases[r.Plan.UID][r.Result.State] {
+			continue
 		}
+		if j.overtaken(r) {
+			j.seen["record of a decision that another executor overtook"]++
+			continue
+		}
+		j.breaks("I13", 0, "record %d tells that plan %s was %s, and it never was", r.Chain.Sequence, r.Plan.Name, r.Result.State)
 	}
 }
 

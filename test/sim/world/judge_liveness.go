@@ -19,6 +19,9 @@ func (j *judge) putsBack(ended bool) {
 	if !j.w.plansItself || !ended {
 		return
 	}
+	if j.seen[chainStops] > 0 {
+		return // the plans that have the drifts wait for a person, too
+	}
 	for _, t := range j.w.targets {
 		hash, b := j.lastHash(t), j.permits.baselines[t.baseline]
 		if b == nil || b.Spec.Authorized != nil && b.Spec.Authorized.Hash == hash {
@@ -57,7 +60,7 @@ func (j *judge) lasting(t *target, b *v1alpha1.Baseline, hash string) string {
 		func() string { return j.policyLeaves(t, b) },
 		func() string { return j.othersLeave(b) },
 		func() string { return j.plansLeave(b, hash) },
-		func() string { return j.actionLeaves(b, hash) },
+		func() string { return j.actionLeaves(t, b, hash) },
 	} {
 		if why := ask(); why != "" {
 			return why
@@ -146,7 +149,7 @@ func wasTried(p *v1alpha1.RemediationPlan, step int) bool {
 }
 
 // actionLeaves is why the action of the policy does nothing about a drift.
-func (j *judge) actionLeaves(b *v1alpha1.Baseline, hash string) string {
+func (j *judge) actionLeaves(t *target, b *v1alpha1.Baseline, hash string) string {
 	gone, spec := b.Status.State == v1alpha1.StateMissing, &j.permits.policy.Spec
 	replicas := func(f v1alpha1.Finding) bool { return strings.HasSuffix(f.Path, "/replicas") }
 	switch {
@@ -154,6 +157,8 @@ func (j *judge) actionLeaves(b *v1alpha1.Baseline, hash string) string {
 		return "it is as it was when it was last ready"
 	case spec.Action == v1alpha1.ActionScale && (gone || !slices.ContainsFunc(b.Status.Findings, replicas)):
 		return "its replicas have not changed"
+	case spec.Action == v1alpha1.ActionScale && j.bodyLost(t, b):
+		return "the number of replicas that was authorized is lost"
 	case spec.Action == v1alpha1.ActionRestart && gone:
 		return "what is gone cannot be restarted"
 	case gone && spec.Exceptions.Recreate != v1alpha1.Allowed:
@@ -162,6 +167,12 @@ func (j *judge) actionLeaves(b *v1alpha1.Baseline, hash string) string {
 		return "it is not known who deleted it"
 	}
 	return ""
+}
+
+// bodyLost says that the authorized body of a target is gone or damaged.
+func (j *judge) bodyLost(t *target, b *v1alpha1.Baseline) bool {
+	_, lost := j.w.authorizedBody(b, t)
+	return lost != ""
 }
 
 // blamed says of a finding that somebody deleted an object who may not.

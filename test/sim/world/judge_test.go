@@ -42,6 +42,9 @@ func quiet(c scenario) *past {
 	if c.planner || w.quarantines() {
 		s.Spawn("assessor-that-judges", w.assess)
 	}
+	if c.standbys {
+		s.Spawn("controllers-of-standbys", w.serveStandbys)
+	}
 	s.Run(5000, w.ended)
 	s.Stop()
 	return &past{w, slices.Clone(w.Server.History())}

@@ -25,6 +25,7 @@ func blindMutants() []Mutant {
 		{Name: "mass drifts are not seen", Breaks: "I25", take: func(p *process, _ clock.PassiveClock) { p.executor.Guards = thawed{p.executor.Guards} }, in: beside(disturber("drift-observer", "assessor", (*person).seesMassDrift))},
 		{Name: "releases are not seen", Breaks: "I31", take: func(p *process, _ clock.PassiveClock) { p.executor.Rollouts = nil }, in: withReleases},
 		{Name: "the mesh is not asked", Breaks: "I34", take: func(p *process, _ clock.PassiveClock) { p.executor.Mesh = willing{} }, in: withQuarantines},
+		{Name: "requests are taken for moved", Breaks: "I36", take: func(p *process, _ clock.PassiveClock) { p.executor.Standbys = believed{p.executor.Standbys} }, in: withStandbys, patience: 5000},
 		{Name: "no dry run is sent", Breaks: "I19", take: func(p *process, _ clock.PassiveClock) { p.executor.Targets = untried{p.executor.Targets} }, in: withWebhook},
 		{Name: "all batches are one", Breaks: "I18", take: reads(func() func(client.Object) { return oneBatch }), in: func(c *scenario) {
 			c.batches, c.limits.MaxConcurrent, c.second = [][]int32{{0}, {1}}, 2, ""
@@ -53,6 +54,25 @@ func beside(people ...disturbance) func(*scenario) {
 func withReleases(c *scenario) {
 	beside(disturber("releaser", "alice", (*person).releases))(c)
 	c.kind, c.releases = &deployments, true
+}
+
+// withStandbys has standbys, and people who remove them.
+func withStandbys(c *scenario) {
+	beside(disturber("standby-eraser", "root", (*person).erasesStandby))(c)
+	c.action, c.kind, c.mesh, c.standbys, c.messages = v1alpha1.ActionReconcile, &deployments, true, true, 400
+}
+
+// believed takes the requests for those of the standby as soon as there is an ABRelease, until they return.
+type believed struct{ exec.Standbys }
+
+// Read implements exec.Standbys.
+func (b believed) Read(ctx context.Context, live client.Client, of *exec.StandbyOf) exec.StandbySight {
+	sight := b.Standbys.Read(ctx, live, of)
+	stored := of.Stored()
+	if sight.Release.Exists && (stored.Phase == v1alpha1.StandbyPreparing || stored.Phase == v1alpha1.StandbySwitching || stored.Phase == v1alpha1.StandbyServing) {
+		sight.Release.ToStandby, sight.Release.InForce = true, true
+	}
+	return sight
 }
 
 func withQuarantines(c *scenario) {

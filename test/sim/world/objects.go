@@ -242,7 +242,7 @@ func (w *World) addPlan(name string, action v1alpha1.RemediationAction, batches 
 	planned := &p.Spec.Plan
 	*planned = v1alpha1.PlannedRemediation{
 		Policy:          v1alpha1.PlanPolicy{Name: policyName, UID: string(w.policyUID), Generation: 1, Digest: planner.Digest(&w.policy.Spec)},
-		EnvironmentName: environment, Trigger: v1alpha1.TriggerImmediate, Strategy: v1alpha1.StrategyRolling,
+		EnvironmentName: environment, Trigger: v1alpha1.TriggerImmediate, Strategy: w.policy.Spec.Strategy, Standby: w.policy.Spec.Standby.DeepCopy(),
 		InitiatedBy: "system:auto", Requester: requester, CorrelationID: "sim-" + name,
 		DeadlineTime: metav1.NewTime(w.epoch.Add(w.deadline)),
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
 )
 
-// known are the names of all plans that were ever stored, in the order in which they were.
+// known are the names of all plans, or all standbys, that were ever stored, in the order in which they were.
 type known struct {
 	mu  sync.Mutex
 	all []string
@@ -17,13 +17,16 @@ type known struct {
 
 // note is told of every stored write.
 func (k *known) note(c apiserver.Commit) {
-	if c.Resource.Resource != "remediationplans" || c.Before != nil {
-		return
+	if c.Resource.Resource == "remediationplans" && c.Before == nil {
+		k.add(c.Name)
 	}
+}
+
+func (k *known) add(name string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !slices.Contains(k.all, c.Name) {
-		k.all = append(k.all, c.Name)
+	if !slices.Contains(k.all, name) {
+		k.all = append(k.all, name)
 	}
 }
 

@@ -134,7 +134,7 @@ func fixed() map[string]string {
 		"effectiveness.propagationDelay": noMetrics,
 		"effectiveness.stabilization":    noMetrics,
 		"effectiveness.validity":         noMetrics,
-		"standby.podLabels":              "no world has a standby",
+		"standby.podLabels":              "the labels of pods decide in no world, as no world has pods of a standby",
 	}
 }
 

@@ -31,6 +31,7 @@ func meshKinds() []apiserver.Resource {
 	return []apiserver.Resource{
 		{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true, Status: true},
 		{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices", Kind: "EndpointSlice", Namespaced: true},
+		{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers", Kind: "HorizontalPodAutoscaler", Namespaced: true},
 	}
 }
 

@@ -77,6 +77,9 @@ func Run(seed uint64, o Options) *Report {
 		if aside := rand.New(rand.NewPCG(seed, 3)); aside.IntN(25) == 0 || o.Planner { //nolint:gosec // to be had again
 			c.planFrom(aside)
 		}
+		if aside := rand.New(rand.NewPCG(seed, 11)); aside.IntN(25) == 0 && !c.planner { //nolint:gosec // to be had again
+			c.standBy(aside)
+		}
 	default:
 		c.roughen()
 		if o.Mutant.in != nil {
@@ -101,6 +104,9 @@ func Run(seed uint64, o Options) *Report {
 		s.Spawn("assessor-that-judges", w.assess)
 	default:
 		s.Spawn("observer", w.observer)
+	}
+	if c.standbys {
+		s.Spawn("controllers-of-standbys", w.serveStandbys)
 	}
 	if c.verdicts {
 		s.Spawn("assessor-of-effects", w.judgeEffects)
@@ -129,6 +135,7 @@ func (w *World) settle() bool {
 }
 
 func (w *World) report(seed uint64, ended bool) *Report {
+	w.recordings.bury()
 	w.s.Stop()
 	j := newJudge(w, w.Server.History(), ended)
 	j.seen["watch that stands still"], j.seen["wake"] = int(w.stalls.Load()), int(w.wakes.Load())

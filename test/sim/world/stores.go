@@ -126,7 +126,11 @@ func (s *store) Create(ctx context.Context, name string, data []byte) error {
 		return storeError("create", name, err)
 	}
 	_, err := schedule.Call(ctx, s.l, schedule.Message{What: "evidence create " + name, Writes: true}, func() (any, error) {
-		return nil, s.Store.Create(context.WithoutCancel(ctx), name, data)
+		err := s.Store.Create(context.WithoutCancel(ctx), name, data)
+		if err == nil {
+			s.w.recordings.note(name, s.l)
+		}
+		return nil, err //nolint:wrapcheck // it stands for the store
 	})
 	return storeError("create", name, err)
 }

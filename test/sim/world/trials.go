@@ -41,6 +41,8 @@ type trials struct {
 	verdicts, breaks bool
 	// mesh says that proxies serve the targets.
 	mesh bool
+	// standbys says that a standby serves while a target is repaired, and proxiesLack that no proxy is there.
+	standbys, proxiesLack bool
 	// releases says that each target has a release, whose runs may be under way.
 	releases bool
 	// manual plans wait for a person, and scheduled ones for a time after the beginning.

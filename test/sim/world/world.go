@@ -53,10 +53,12 @@ type World struct {
 	assessed    atomic.Bool
 
 	evidence *storetest.Memory
-	keys     keys
-	redis    redis
-	deadline time.Duration
-	still    int
+	// recordings say who stored which record.
+	recordings recordings
+	keys       keys
+	redis      redis
+	deadline   time.Duration
+	still      int
 
 	// calmSince is since when nothing disturbs.
 	calmSince time.Time
@@ -81,6 +83,10 @@ type World struct {
 	doze              bool
 	// releases says that executors look at releases, and mesh that proxies serve the targets.
 	releases, mesh bool
+	// standbys says that a standby serves while a target is repaired, and proxiesLack that no proxy is there.
+	// standbyNames are those that were ever stored.
+	standbys, proxiesLack bool
+	standbyNames          known
 	// workers are how many plans an executor carries on at the same time; zero is one.
 	workers int
 	// verdicts says that effects are assessed, and decided has the verdicts by [stepKey].
@@ -96,6 +102,8 @@ type World struct {
 	// processes doze before one.
 	timeless atomic.Bool
 	asleep   atomic.Int64
+	// carrying counts the plans that executors carry on at this moment: they may be about to learn of something.
+	carrying atomic.Int64
 
 	// read are the objects that were read as typed ones.
 	readMu sync.Mutex
@@ -159,7 +167,7 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 		evidence: &storetest.Memory{}, keys: signing(), read: map[uintptr]read{}, decodedOnce: map[uintptr]decodedObject{},
 		plansItself: c.planner, authorizedFor: c.authorizedFor,
 		rules:     c.kind.rules(midnight),
-		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, workers: c.workers, verdicts: c.verdicts, releases: c.releases, mesh: c.mesh, counts: map[string]int{},
+		admission: c.admission, storeFault: c.store, caps: c.caps, clusterCaps: c.clusterCaps, delay: c.delay, doze: c.dozes, workers: c.workers, verdicts: c.verdicts, releases: c.releases, mesh: c.mesh, standbys: c.standbys, proxiesLack: c.proxiesLack, counts: map[string]int{},
 	}
 	w.Server = apiserver.New(time.Now, w.watchedByWebhook(kinds())...)
 	for _, aim := range c.aims {
@@ -167,6 +175,7 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 	}
 	w.Server.Watch(w.plans.note)
 	w.Server.Watch(w.writers.note)
+	w.Server.Watch(w.noteStandby)
 	w.Server.Watch(w.wake)
 	w.Server.Authorize(w.may)
 	w.Server.Admit(w.admits)
@@ -197,6 +206,10 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 		w.policy.Spec.MinimumSeverity = v1alpha1.SeverityLow
 		w.policy.Spec.Exceptions.Recreate = v1alpha1.Allowed
 	}
+	if c.standbys {
+		w.policy.Spec.Strategy = v1alpha1.StrategyBlueGreen
+		w.policy.Spec.Standby = &v1alpha1.StandbyTemplate{PodLabels: map[string]v1alpha1.LabelValue{"app": "standby"}}
+	}
 	if c.verdicts {
 		w.assessesSoon()
 	}
@@ -211,6 +224,9 @@ func newWorld(s *schedule.Scheduler, c scenario, mutant Mutant) *World {
 	}
 	if w.quarantines() {
 		w.addMesh()
+	}
+	if c.standbys {
+		w.addFronts()
 	}
 	if c.releases {
 		w.addReleases()
@@ -314,9 +330,12 @@ func (w *World) ended() bool {
 	if w.stands() {
 		return true
 	}
+	if w.carrying.Load() > 0 {
+		return false
+	}
 	for _, name := range w.plans.names() {
 		now := w.Server.Look(group, "remediationplans", namespace, name)
-		if now != nil && (!final(now) || !announced(now)) {
+		if now != nil && (!final(now) || !announced(typedOf[v1alpha1.RemediationPlan](w, now))) {
 			return false
 		}
 	}
@@ -330,7 +349,7 @@ func (w *World) ended() bool {
 			}
 		}
 	}
-	return w.s.Quiet() && w.withdrawn() && (!w.verdicts || w.copied()) && (!w.plansItself || w.rests()) && w.isAssessed()
+	return w.s.Quiet() && !w.standbyLeft() && w.withdrawn() && (!w.verdicts || w.copied()) && (!w.plansItself || w.rests()) && w.isAssessed()
 }
 
 // isAssessed says that the assessor that judges targets, where there is one, has judged all. In a
@@ -349,6 +368,6 @@ func final(plan apiserver.Object) bool {
 }
 
 // announced says whether a plan says that people were told of its end.
-func announced(plan apiserver.Object) bool {
-	return meta.IsStatusConditionTrue(typed[v1alpha1.RemediationPlan](plan).Status.Conditions, v1alpha1.ConditionAnnounced)
+func announced(plan *v1alpha1.RemediationPlan) bool {
+	return meta.IsStatusConditionTrue(plan.Status.Conditions, v1alpha1.ConditionAnnounced)
 }

@@ -266,7 +266,7 @@ type StepEffect struct {
 
 // PlanStep is how far one target is.
 //
-// +kubebuilder:validation:XValidation:rule="self.state == oldSelf.state || oldSelf.state == 'Planned' || oldSelf.state == 'Reserved' || (oldSelf.state == 'Intent' && self.state != 'Planned' && self.state != 'Reserved') || (oldSelf.state == 'Applied' && (self.state == 'Verified' || self.state == 'Failed'))",message="a step that is about to write never goes back, and one that has ended stays so",fieldPath=".state"
+// +kubebuilder:validation:XValidation:rule="self.state == oldSelf.state || oldSelf.state == 'Planned' || oldSelf.state == 'Reserved' || (oldSelf.state == 'Intent' && self.state != 'Reserved') || (oldSelf.state == 'Applied' && (self.state == 'Verified' || self.state == 'Failed'))",message="a step goes back to Planned alone, and no more once it has written; one that has ended stays so",fieldPath=".state"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.effect) || (has(self.effect) && self.effect == oldSelf.effect)",message="a verdict stays",fieldPath=".effect"
 type PlanStep struct {
 	// index of the target.
@@ -274,8 +274,8 @@ type PlanStep struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9
 	Index int32 `json:"index"`
-	// state of the step. It never goes back, but from Reserved to Planned: a step that is
-	// deferred gives its place back.
+	// state of the step. It never goes back, but from Reserved or Intent to Planned: a step that is
+	// deferred gives its place back, and its intent can no longer be stored.
 	// +required
 	State StepState `json:"state,omitempty"`
 	// reason of its end.

@@ -80,6 +80,48 @@ func TestNoRecordsNoIntents(t *testing.T) {
 	}
 }
 
+// TestAnExecutorKilledWhileItsStoreIsOut takes the store away while a plan is at a write, and kills the executor
+// and the next one. The third one finds the store again.
+func TestAnExecutorKilledWhileItsStoreIsOut(t *testing.T) {
+	failpoint.SkipUnlessLong(t)
+	shared.StartAssessor(t)
+	remediation.Rollouts(t, shared.Config)
+	waits := func(p *v1alpha1.RemediationPlan) bool {
+		return strings.Contains(p.Status.DeferralReason, "evidence cannot be written")
+	}
+	told := func(p *v1alpha1.RemediationPlan) bool { return p.Status.Steps[0].Settled == v1alpha1.Enabled }
+	writes := map[string]func(*v1alpha1.RemediationPlan) bool{failpoint.Reserved: waits, failpoint.Effect: told, failpoint.Applied: told}
+	worlds := shared.MakeWorlds(t, len(writes))
+	next := 0
+	for write, goesOnUntil := range writes {
+		t.Run("after "+write, func(t *testing.T) {
+			w, f := worlds[next].Within(t), failpoint.NewFiles(t)
+			next++
+			defer w.Forget()
+			volume(t, f.RecordsDirectory())
+			plan := w.MakePlan()
+			first := shared.Start(t, f, "stop:after:"+write)
+			first.UntilStopped()
+			w.Must(protect(f.RecordsDirectory()))
+			w.Must(first.Kill())
+			second := shared.Start(t, f, "probe:1ms")
+			w.UntilPlan(plan, "the next executor has gone on as far as it may", func(p *v1alpha1.RemediationPlan) bool {
+				return p.Status.Epoch == 2 && goesOnUntil(p)
+			})
+			w.Must(second.Kill())
+			if n := w.CountEffects("api"); n != 0 {
+				t.Errorf("the next step was written %d times without a store", n)
+			}
+			w.Must(unprotect(f.RecordsDirectory()))
+			shared.Start(t, f, "")
+			w.UntilWell(plan, f)
+			if n := w.CountEffects("web"); n != 1 {
+				t.Errorf("%d writes of web were stored", n)
+			}
+		})
+	}
+}
+
 // TestAPlanWithoutRecordsDoesNotBegin has no store from the start.
 func TestAPlanWithoutRecordsDoesNotBegin(t *testing.T) {
 	shared.StartAssessor(t)

@@ -5,6 +5,7 @@
 package killed
 
 import (
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -34,27 +35,31 @@ func TestAnExecutorKilledWhileItsPlanWaitsForABudget(t *testing.T) {
 	remediation.Rollouts(t, shared.Config)
 	type test struct {
 		point failpoint.Crash
-		// reserved says that the budget is exhausted once a step has its place.
-		reserved bool
+		// begun is the write after which an executor was killed before the budget was exhausted; empty for none.
+		// No status tells of a claim that an executor has died with.
+		begun string
 	}
-	tests := []test{{failpoint.After(deferred), false}, {failpoint.After(takenBack), true}}
+	const claimed = "claim web"
+	tests := []test{{failpoint.After(deferred), ""}, {failpoint.After(takenBack), failpoint.Reserved}}
 	if failpoint.Long() {
-		tests = append(tests, test{failpoint.Before(deferred), false}, test{failpoint.Before(takenBack), true},
-			test{failpoint.Before("let go of web"), true}, test{failpoint.After("let go of web"), true},
-			test{failpoint.Before(releasedAll), true}, test{failpoint.After(releasedAll), true},
-			test{failpoint.Before(waitsAgain), true}, test{failpoint.After(waitsAgain), true})
+		tests = append(tests, test{failpoint.Before(deferred), ""}, test{failpoint.Before(takenBack), failpoint.Reserved},
+			test{failpoint.Before("let go of web"), failpoint.Reserved}, test{failpoint.After("let go of web"), failpoint.Reserved},
+			test{failpoint.Before(releasedAll), failpoint.Reserved}, test{failpoint.After(releasedAll), failpoint.Reserved},
+			test{failpoint.Before(waitsAgain), failpoint.Reserved}, test{failpoint.After(waitsAgain), failpoint.Reserved},
+			test{failpoint.Before("let go of web"), claimed}, test{failpoint.After("let go of web"), claimed},
+			test{failpoint.Before(deferred), claimed}, test{failpoint.After(deferred), claimed})
 	}
 	worlds := shared.MakeEmptyWorlds(t, len(tests))
 	budgets := protectedDrift(worlds)
 	for i, test := range tests {
-		t.Run(test.point.String(), func(t *testing.T) {
+		t.Run(strings.TrimSuffix(test.point.String()+", begun until "+test.begun, ", begun until "), func(t *testing.T) {
 			w, f := worlds[i].Within(t), failpoint.NewFiles(t)
 			defer w.Forget()
 			plan := w.MakePlan()
-			if test.reserved {
+			if test.begun != "" {
 				allow(w, budgets[i], 1)
-				reserved := failpoint.After(failpoint.Reserved)
-				shared.Start(t, f, reserved.Fault()).UntilKilledAt(reserved)
+				begun := failpoint.After(test.begun)
+				shared.Start(t, f, begun.Fault()).UntilKilledAt(begun)
 			}
 			allow(w, budgets[i], 0)
 			shared.Start(t, f, test.point.Fault()).UntilKilledAt(test.point)
