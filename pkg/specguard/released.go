@@ -24,6 +24,9 @@ type Released struct {
 	// Standby names the plan whose standby the object is; empty for a run. Its body is the authorized one
 	// of another object, so the guards need not trust the requester.
 	Standby string
+	// Returns says that the work puts back what was authorized before a run, so that the guards need not trust
+	// the requester.
+	Returns bool
 	// Creates says that the work makes the object, or gives it all of its content.
 	Creates bool
 	// Bodies computes what the work may leave, best first. authorized is the authorized body of the
@@ -73,10 +76,10 @@ func (s *step) takeReleased() (taken bool, err error) {
 }
 
 // trustsRequester tells whether every guard that selects the object trusts the user in whose name
-// the run acts. A standby needs no trust.
+// the run acts. A standby needs no trust, and neither does a return.
 func (s *step) trustsRequester(in *Released) bool {
 	class, _ := s.in.Rules.ClassifyAt(in.Requester, canon.Path{})
-	return in.Standby != "" || class == v1alpha1.ActorTrusted
+	return in.Standby != "" || in.Returns || class == v1alpha1.ActorTrusted
 }
 
 // byExecutor tells whether the stamp proves that the executor wrote the content last. Of content that was
@@ -143,7 +146,7 @@ func (s *step) authorizeReleased(in *Released, body []byte) error {
 			s.st.Selection = &v1alpha1.Selection{Labels: boundLabels(s.obs.Labels)}
 		}
 	}
-	if in.Standby == "" {
+	if in.Standby == "" && !in.Returns {
 		s.release = &in.Release
 	}
 	err := s.authorize(body, in.Requester.User, origin)
@@ -156,7 +159,10 @@ func (s *step) authorizeReleased(in *Released, body []byte) error {
 		return nil
 	}
 	verb := "changed"
-	if isCreation {
+	switch {
+	case in.Returns:
+		verb = "put back to the state of before"
+	case isCreation:
 		verb = "created"
 	}
 	s.tellAuthorized(ReasonAuthorized, "revision %d: %s by release %s, run %d, in the name of %s", s.st.Authorized.Number, verb, in.Release.Name, in.Release.Run, in.Requester.User)

@@ -255,6 +255,31 @@ func TestAStandbyOfAPlanIsAuthorizedAsCreated(t *testing.T) {
 	}
 }
 
+// What a run puts back was authorized before the run. No guard has to trust the requester for that, and the state is
+// none of the run's.
+func TestARunReturnsToTheStateOfBefore(t *testing.T) {
+	w := newReleaseWorld(t)
+	w.released = updates(t)
+	w.update(byExecutor(setting(t, w.live.Body)))
+	w.observe(false, false)
+	if a := w.state.Authorized; w.state.Drift != v1alpha1.StateInSync || a.Number != 2 || a.Release == nil {
+		t.Fatalf("authorized is %+v:\n%s", a, w.report())
+	}
+	back := updates(t)
+	back.Requester, back.Returns, back.Bodies = Identity{User: "gone"}, true, func([]byte) [][]byte { return [][]byte{[]byte(testDeployment)} }
+	w.released = back
+	w.update(byExecutor(parseChanges(t, w.live.Body, w.gvk, imagePath+` = "registry.example/shop/web:1"`)))
+	w.observe(false, false)
+	if a := w.state.Authorized; w.state.Drift != v1alpha1.StateInSync || a.Number != 3 || a.Release != nil || a.By != "gone" {
+		t.Errorf("authorized is %+v:\n%s", a, w.report())
+	}
+	w.update(byExecutor(setting(t, w.live.Body)))
+	w.observe(false, false)
+	if a := w.state.Authorized; w.state.Drift != v1alpha1.StateDrifted || a.Number != 3 {
+		t.Errorf("what the executor writes beside that is %s, authorized is %+v", w.state.Drift, a)
+	}
+}
+
 // An unexpected clone is authorized once the guard trusts the author, and once the state that it
 // was made from is authorized.
 func TestAnUnexpectedCloneIsAuthorizedLater(t *testing.T) {

@@ -44,9 +44,9 @@ approve on the release. Where spec.rollout.approval is NotAuthor, the author of 
 cannot approve it.`, examples: invocation.Examples("# Approve what runs now", "%s release approve web"),
 	},
 	{
-		name: "skip", asks: "Skip", done: "skipped", stage: true, short: "Skip the stage under way",
-		long: `Skip the stage under way, whatever the judge says. It takes the verb skip on the
-release.`, examples: invocation.Examples("# Skip what runs now", "%s release skip web"),
+		name: "skip", asks: "Skip", done: "skipped", stage: true, short: "Skip the stage under way, or the cohort check",
+		long: `Skip the stage under way, whatever the judge says, or the cohort check before the first
+stage. It takes the verb skip on the release.`, examples: invocation.Examples("# Skip what runs now", "%s release skip web"),
 	},
 	{
 		name: "promote", asks: "Promote", done: "promoted", variation: true, short: "Give all requests to a variation",

@@ -34,43 +34,7 @@ const reasonScaling = "Scaling"
 
 // groupSteps are the steps of a look at a release that divides no requests: no proxy knows of one.
 func (r *Reconciler) groupSteps() []func(context.Context, *subject) error {
-	return []func(context.Context, *subject) error{r.findGroupRival, r.rollGroups, r.askGates, r.holdGroups, r.write, r.askExecutor, r.letGoGroups}
-}
-
-// findGroupRival finds the release that divides one of the groups already: of several the one that was made first.
-func (r *Reconciler) findGroupRival(ctx context.Context, s *subject) error {
-	if !s.release.Spec.HasGroups() || s.rival != nil {
-		return nil
-	}
-	var all v1alpha1.ABReleaseList
-	if err := r.Client.List(ctx, &all, client.InNamespace(s.release.Namespace)); err != nil {
-		return fmt.Errorf("listing releases: %w", err)
-	}
-	for i := range all.Items {
-		other := &all.Items[i]
-		if name := sharedGroup(other, s.release); name != "" && before(other, s.release) {
-			s.rival, s.contested = other, name
-			return nil
-		}
-	}
-	return nil
-}
-
-// sharedGroup names a Deployment that is a group of both releases; empty if none is.
-func sharedGroup(a, b *v1alpha1.ABRelease) string {
-	of := rollout.GroupsOf(a)
-	if of == nil || a.UID == b.UID {
-		return ""
-	}
-	for i := range b.Spec.Variations {
-		group := b.Spec.Variations[i].Group
-		for _, name := range of.Deployments {
-			if group != nil && group.Name == name {
-				return name
-			}
-		}
-	}
-	return ""
+	return []func(context.Context, *subject) error{r.findRivals, r.rollGroups, r.askGates, r.holdGroups, r.write, r.askExecutor, r.letGoGroups}
 }
 
 // rollGroups decides how far the rollout is. The answers of the executor are read before the groups, so that a
@@ -226,6 +190,9 @@ func (s *subject) writeGroupConditions(set condition.Set, status *v1alpha1.ABRel
 	switch {
 	case s.rival != nil:
 		set.Stalled(string(ir.AnotherSplit), s.rivalText())
+		return
+	case s.sharedCanary != nil:
+		set.Stalled(reasonCanaryShared, s.sharedCanary.Error())
 		return
 	case s.invalid != nil:
 		set.Stalled(reasonInvalid, s.invalid.Error())

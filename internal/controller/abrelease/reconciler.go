@@ -115,6 +115,8 @@ type subject struct {
 	// rival divides the Service already, or contested, which is a group; nil if nobody does.
 	rival     *v1alpha1.ABRelease
 	contested string
+	// sharedCanary says that an earlier release rolls out to the canary of this one; nil if none does.
+	sharedCanary error
 	// groups are those of a release whose runs divide replicas.
 	groups map[string]rollout.Arm
 	// invalid says why the spec cannot be in force.
@@ -162,7 +164,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.Metrics.forget(request.NamespacedName)
 		return reconcile.Result{}, errors.Join(s.router.Remove(ctx), r.Sequences.Settle(ctx, request.NamespacedName))
 	}
-	steps := []func(context.Context, *subject) error{r.findRival, r.findGroupRival, r.readSpec, r.look, r.decide, r.observe, r.adopt, r.roll, r.order, r.askGates, r.raise, r.hold, r.write, r.askExecutor, r.letGo}
+	steps := []func(context.Context, *subject) error{r.findRivals, r.readSpec, r.look, r.decide, r.observe, r.adopt, r.roll, r.order, r.askGates, r.raise, r.hold, r.write, r.askExecutor, r.letGo}
 	if !s.release.Spec.HasRequests() {
 		steps = r.groupSteps()
 	}

@@ -35,7 +35,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, watcher Watcher) error {
 	releases := ctrl.NewControllerManagedBy(mgr).
 		Named("abrelease").
 		For(&v1alpha1.ABRelease{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		// The release that goes makes room for the next one of its Service.
+		// The release that goes makes room for the next one.
 		Watches(&v1alpha1.ABRelease{}, handler.Funcs{DeleteFunc: r.wakeRivals}).
 		WatchesRawSource(sights(watcher)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, NewQueue: fairqueue.ForRequests})
@@ -49,7 +49,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager, watcher Watcher) error {
 	return nil
 }
 
-// wakeRivals has every release of a Service looked at.
+// wakeRivals has every release looked at that asks for what a release had which is gone.
 func (r *Reconciler) wakeRivals(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	gone, is := e.Object.(*v1alpha1.ABRelease)
 	if !is {
@@ -61,8 +61,9 @@ func (r *Reconciler) wakeRivals(ctx context.Context, e event.DeleteEvent, queue 
 		return
 	}
 	for i := range all.Items {
-		if all.Items[i].Spec.ServiceName == gone.Spec.ServiceName {
-			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
+		other := &all.Items[i]
+		if divideOneService(gone, other) || sharedGroup(gone, other) != "" || sharedCanary(gone, other) != nil {
+			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(other)})
 		}
 	}
 }

@@ -192,8 +192,11 @@ func (r *Reconciler) tellUnread(s *subject, variation string, err error) {
 
 // plan is what the release asks for.
 func (r *Reconciler) plan(ctx context.Context, s *subject) (*rollout.Plan, error) {
-	if r.Revisions == nil {
+	switch {
+	case r.Revisions == nil:
 		return nil, errNoDelivery
+	case s.sharedCanary != nil:
+		return nil, s.sharedCanary
 	}
 	var named *v1alpha1.RolloutStrategySpec
 	if name := s.release.Spec.Rollout.StrategyName; name != "" {

@@ -257,6 +257,30 @@ func TestACohortIsComparedBeforeTheFirstStage(t *testing.T) {
 	}
 }
 
+// A person who skips the check takes the default, and what the check has shown blames no canary.
+func TestAPersonSkipsTheCohortCheck(t *testing.T) {
+	w, _ := rolling(t)
+	w.edit(func(r *v1alpha1.ABRelease) {
+		r.Spec.TrafficSplit.Type, r.Spec.TrafficSplit.Sticky = v1alpha1.TrafficSplitSticky, &v1alpha1.Sticky{Cookie: "visitor"}
+		r.Spec.Rollout.Analysis = &v1alpha1.RolloutAnalysisSpec{CohortCheck: &metav1.Duration{Duration: time.Hour}}
+	})
+	w.looks()
+	for n := range uint64(7) {
+		w.tells(n+1, 40) // of a hundred; two of nine hundred others fail
+		w.look()
+	}
+	w.edit(func(r *v1alpha1.ABRelease) {
+		r.Spec.Rollout.Control = &v1alpha1.RolloutControl{Verb: "Skip", Run: 1, RequestedBy: "ann"}
+	})
+	r := w.looks()
+	if run := r.Status.Rollout.Run; run.State != "Running" || run.CohortCheck.Skipped != v1alpha1.Enabled || run.CohortCheck.Ratio != "1.5" || r.Status.Rollout.Handled.Refusal != "" {
+		t.Fatalf("the run is %+v after the check %+v: %+v", run, run.CohortCheck, r.Status.Rollout.Handled)
+	}
+	if e := r.Status.Effective; e.Variations[1].ServedBy != "" || r.Status.Split != "stable 90 / canary 10" {
+		t.Errorf("in force is %q, the canary served by %q", r.Status.Split, e.Variations[1].ServedBy)
+	}
+}
+
 // A canary that loses its pods during the check costs no visitor anything: the active variation serves all.
 func TestACohortCheckNeedsNoPodOfTheCanary(t *testing.T) {
 	w, _ := rolling(t)

@@ -140,6 +140,8 @@ func (s *subject) writeReady(set condition.Set) {
 		set.Stalled(reasonInvalid, s.invalid.Error()+"; what was in force before stays in force")
 	case s.refused() != nil:
 		set.Stalled(string(s.refused().Reason), s.refused().Message)
+	case s.sharedCanary != nil:
+		set.Stalled(reasonCanaryShared, s.sharedCanary.Error())
 	case len(s.decision.After.Withheld()) > 0:
 		set.NotReady(v1alpha1.ReasonNoReadyEndpoints, s.clampedText(s.decision.After.Withheld()))
 	default:

@@ -159,7 +159,7 @@ func (r *Reconciler) judgeAlone(ctx context.Context, of *v1alpha1.ABRelease) err
 	name := client.ObjectKeyFromObject(of)
 	s := r.subject(name)
 	s.release = of
-	for _, step := range []func(context.Context, *subject) error{r.findRival, r.findGroupRival, r.readSpec, r.look, r.decide, r.observe, r.adopt, r.roll, r.order} {
+	for _, step := range []func(context.Context, *subject) error{r.findRivals, r.readSpec, r.look, r.decide, r.observe, r.adopt, r.roll, r.order} {
 		if err := step(ctx, s); err != nil {
 			return fmt.Errorf("judging release %s: %w", name, err)
 		}

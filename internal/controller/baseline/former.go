@@ -82,19 +82,25 @@ func (r *Reconciler) findFormer(ctx context.Context, s *subject, name string, pe
 // readKept reads the body of a revision of a Baseline; nil when the revision is gone, is of an
 // earlier Baseline of the name, or is damaged: trying again does not help.
 func (r *Reconciler) readKept(ctx context.Context, b *v1alpha1.Baseline, name string) ([]byte, error) {
+	_, body, err := r.readKeptRevision(ctx, b, name)
+	return body, err
+}
+
+// readKeptRevision reads a revision as readKept does, with its body.
+func (r *Reconciler) readKeptRevision(ctx context.Context, b *v1alpha1.Baseline, name string) (*v1alpha1.BaselineRevisionSpec, []byte, error) {
 	var revision v1alpha1.BaselineRevision
 	err := r.Live.Get(ctx, types.NamespacedName{Namespace: b.Namespace, Name: name}, &revision)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil
+		return nil, nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading kept revision %s: %w", name, err)
+		return nil, nil, fmt.Errorf("reading kept revision %s: %w", name, err)
 	case !owned(&revision, b):
-		return nil, nil
+		return nil, nil, nil
 	}
 	body, err := kube.Decompress(revision.Spec.Body)
 	if err != nil {
-		return nil, nil //nolint:nilerr // a damaged body vouches for nothing
+		return nil, nil, nil //nolint:nilerr // a damaged body vouches for nothing
 	}
-	return body, nil
+	return &revision.Spec, body, nil
 }

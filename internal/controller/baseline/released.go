@@ -26,7 +26,10 @@ func (r *Reconciler) readReleased(ctx context.Context, s *subject, state *specgu
 	if uid == "" {
 		return nil, nil
 	}
-	mark, err := r.readMark(ctx, s, uid)
+	if isAutoscaler(s) {
+		return r.readHeld(ctx, s, state, look, uid)
+	}
+	mark, err := r.readMark(ctx, s, &work.Mark{UID: uid, Target: s.key.Name})
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +74,8 @@ func (r *Reconciler) releaseMark(s *subject, state *specguard.State, look observ
 	return types.UID(markOf(s, state, look, r.Config.ReleaseExecutor, v1alpha1.LabelReleaseWork))
 }
 
-// markOf is the value of a label of a Deployment; empty unless the version also has the executor's stamp, and
-// is not what was judged as in sync last.
+// markOf is the value of a label of a Deployment or an autoscaler; empty unless the version also has the executor's
+// stamp, and is not what was judged as in sync last.
 func markOf(s *subject, state *specguard.State, look observed, executor, label string) string {
 	present, is := look.observation.(specguard.Present)
 	if !is || executor == "" || present.Writer != executor {
@@ -81,7 +84,7 @@ func markOf(s *subject, state *specguard.State, look observed, executor, label s
 	if present.Labels[evidence.LabelPlan] != "" { // a work takes the marks of a plan off, so the plan wrote last
 		return ""
 	}
-	if s.key.Group != "apps" || s.key.Kind != string(v1alpha1.VariationDeployment) {
+	if !isDeployment(s) && !isAutoscaler(s) {
 		return ""
 	}
 	if last := &state.Observed; last.FullHash == string(look.object.FullHash) && last.UID == present.UID && state.FindingsTotal == 0 {
@@ -90,9 +93,12 @@ func markOf(s *subject, state *specguard.State, look observed, executor, label s
 	return present.Labels[label]
 }
 
-// readMark reads the works of the namespace, and the release of the one that has the uid.
-func (r *Reconciler) readMark(ctx context.Context, s *subject, uid types.UID) (*work.Mark, error) {
-	mark := &work.Mark{UID: uid, Target: s.key.Name}
+func isDeployment(s *subject) bool {
+	return s.key.Group == "apps" && s.key.Kind == string(v1alpha1.VariationDeployment)
+}
+
+// readMark fills a mark with the works of the namespace, and with the release of the one that has its uid.
+func (r *Reconciler) readMark(ctx context.Context, s *subject, mark *work.Mark) (*work.Mark, error) {
 	var works v1alpha1.ReleaseWorkList
 	if err := r.Live.List(ctx, &works, inNamespace(s.key.Namespace)); err != nil {
 		return nil, fmt.Errorf("listing ReleaseWorks of namespace %s: %w", s.key.Namespace, err)

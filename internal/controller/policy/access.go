@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 )
 
 const (
@@ -116,6 +117,9 @@ func (r *Reconciler) askAccess(ctx context.Context, s *subject) (denied bool) {
 				continue
 			}
 			s.access[of] = r.denied(ctx, s.policy, p, &p.Targets[j])
+			if s.access[of] == "" && protocol.StandsBy(&p.PlannedRemediation, int32(j)) { //nolint:gosec // the schema bounds targets
+				s.access[of] = r.standbyDenied(ctx, s, p)
+			}
 			denied = denied || s.access[of] != ""
 			if s.access[of] != "" && s.request == nil {
 				r.denials.keep(s.policy.Name, of, s.access[of], s.now)
@@ -136,19 +140,44 @@ func (r *Reconciler) denied(ctx context.Context, policy *v1alpha1.RemediationPol
 		r.Log.V(1).Info("permissions could not be asked for", "namespace", p.Namespace, "error", err.Error())
 		return ""
 	}
-	var reviews []*authorizationv1.SubjectAccessReview
-	var missing []string
-	for _, verb := range access.ExecutorVerbs() {
-		reviews, missing = append(reviews, access.ExecutorReview(r.Executor, verb)), append(missing, access.ExecutorMayNot(verb))
-	}
 	principals := exec.Principals(&p.PlannedRemediation, &policy.Spec)
-	for _, who := range principals {
-		reviews, missing = append(reviews, access.RequesterReview(who)), append(missing, access.RequesterMayNot(who.User))
-	}
-	if i := r.firstRefused(ctx, reviews); i >= 0 {
-		return missing[i]
+	var q questions
+	q.add(access, r.Executor, access.ExecutorVerbs(), principals)
+	if denied := r.firstDenied(ctx, &q); denied != "" {
+		return denied
 	}
 	return r.firstMissing(ctx, principals)
+}
+
+// standbyDenied says which permission a plan lacks for standbys in its namespace; empty when it lacks
+// none, or the API server did not answer. The answer is that of all targets of the namespace, and
+// s.access has it under the namespace alone.
+func (r *Reconciler) standbyDenied(ctx context.Context, s *subject, p *planner.Plan) string {
+	of := named{namespace: p.Namespace}
+	if _, known := s.access[of]; !known {
+		var q questions
+		for _, access := range exec.StandbyAccess(p.Namespace) {
+			q.add(access, r.Executor, []string{access.Write}, exec.Principals(&p.PlannedRemediation, &s.policy.Spec))
+		}
+		s.access[of] = r.firstDenied(ctx, &q)
+	}
+	return s.access[of]
+}
+
+// questions are reviews, and what is missing if one of them answers no.
+type questions struct {
+	reviews []*authorizationv1.SubjectAccessReview
+	missing []string
+}
+
+// add asks for the access of the executor, by each verb, and for that of the principals of a plan.
+func (q *questions) add(access exec.Access, executor string, verbs []string, principals []planner.Principal) {
+	for _, verb := range verbs {
+		q.reviews, q.missing = append(q.reviews, access.ExecutorReview(executor, verb)), append(q.missing, access.ExecutorMayNot(verb))
+	}
+	for _, who := range principals {
+		q.reviews, q.missing = append(q.reviews, access.RequesterReview(who)), append(q.missing, access.RequesterMayNot(who.User))
+	}
 }
 
 // firstMissing names the first ServiceAccount among the principals that does not exist;
@@ -166,16 +195,19 @@ func (r *Reconciler) firstMissing(ctx context.Context, principals []planner.Prin
 	return ""
 }
 
-// firstRefused asks all reviews beside each other, and returns the index of the first that
-// answers no; -1 when none does.
-func (r *Reconciler) firstRefused(ctx context.Context, reviews []*authorizationv1.SubjectAccessReview) int {
-	refused := make([]bool, len(reviews))
+// firstDenied asks all questions beside each other, and names the first permission that is missing;
+// empty when none is.
+func (r *Reconciler) firstDenied(ctx context.Context, q *questions) string {
+	refused := make([]bool, len(q.reviews))
 	var group sync.WaitGroup
-	for i, review := range reviews {
+	for i, review := range q.reviews {
 		group.Go(func() { refused[i] = r.refused(ctx, review) })
 	}
 	group.Wait()
-	return slices.Index(refused, true)
+	if i := slices.Index(refused, true); i >= 0 {
+		return q.missing[i]
+	}
+	return ""
 }
 
 // refused says that a review answers no.

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/plumbline-dev/plumbline/internal/planning/planningtest"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/notify"
 )
 
@@ -28,7 +29,8 @@ type reviewer struct {
 	client.Client
 	mu    sync.Mutex // reviews are asked for beside each other
 	asked []string
-	// denies and fails name users who lack the verb, and whose review gets no answer.
+	// denies names users who lack a verb, at all or for one resource. fails names those whose review
+	// gets no answer.
 	denies, fails map[string]bool
 }
 
@@ -45,7 +47,7 @@ func (r *reviewer) Create(ctx context.Context, o client.Object, options ...clien
 	if r.fails[key] {
 		return errors.New("connection reset")
 	}
-	review.Status.Allowed = !r.denies[key]
+	review.Status.Allowed = !r.denies[key] && !r.denies[key+" "+of.Resource]
 	return nil
 }
 
@@ -93,6 +95,88 @@ func TestBeforeAPlanIsMadeItsPermissionsAreAsked(t *testing.T) {
 				t.Errorf("it waits for %q, and looks again in %s", waits, result.RequeueAfter)
 			}
 		})
+	}
+}
+
+// withStandbys has the policy repair web and db while standbys serve.
+func withStandbys(c *planningtest.Cluster) {
+	c.Policy.Spec.Strategy = v1alpha1.StrategyBlueGreen
+	c.Policy.Spec.Standby = &v1alpha1.StandbyTemplate{PodLabels: map[string]v1alpha1.LabelValue{"app": "standby"}}
+	c.Drift("db", evil)
+}
+
+func TestWithoutTheRightsOfStandbysAPolicyMakesNoPlan(t *testing.T) {
+	const (
+		author   = "platform, in whose name the plan acts, may not "
+		executor = "the executor may not create abreleases in namespace shop: bind the ClusterRole plumbline-executor-standbys there"
+	)
+	for name, tc := range map[string]struct {
+		denies, fails string
+		waits         string
+	}{
+		"all rights are there":                       {},
+		"the author may make no ABRelease":           {denies: "platform create abreleases", waits: author + "create abreleases for its standby: give the user that right in namespace shop"},
+		"the author may move no requests":            {denies: "platform update abreleases", waits: author + "update abreleases for its standby"},
+		"the author may remove no ABRelease":         {denies: "platform delete abreleases", waits: author + "delete abreleases for its standby"},
+		"the author may make no Deployment":          {denies: "platform create deployments", waits: author + "create deployments for its standby"},
+		"the executor may make no standby":           {denies: "executor create abreleases", waits: executor},
+		"no answer comes, and the executor will ask": {fails: "platform delete"},
+		"the write of the target is missing as well": {denies: "platform update", waits: author + "update it"},
+		"the author may not even delete Deployments": {denies: "platform delete deployments"},
+		"the executor deletes no Deployment itself":  {denies: "executor delete deployments"},
+		"the author may not read what is not read":   {denies: "platform get abreleases"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, answers := newAccessBench(t, withStandbys)
+			answers.denies[tc.denies], answers.fails[tc.fails] = true, true
+			b.look()
+			if made := len(b.plans()) > 0; made != (tc.waits == "") {
+				t.Errorf("a plan was made: %t", made)
+			}
+			if waits := b.status().WaitingFor; !strings.Contains(waits, tc.waits) {
+				t.Errorf("it waits for %q", waits)
+			}
+			isTold := func(e notify.Event) bool { return e.Type == notify.PlanEscalated }
+			if slices.ContainsFunc(b.told, isTold) != (tc.waits != "") || len(b.told) != 1 {
+				t.Errorf("people were told %+v", b.told)
+			}
+		})
+	}
+}
+
+func TestTheRightsOfStandbysAreAskedOncePerNamespace(t *testing.T) {
+	b, answers := newAccessBench(t, withStandbys, func(c *planningtest.Cluster) {
+		for _, name := range []string{"a", "b", "c", "d", "e"} { // of which one plan may have a quarter
+			c.Add(name)
+		}
+	})
+	b.look()
+	asked := map[string]int{}
+	for _, one := range answers.asked {
+		if what, is := strings.CutSuffix(one, " shop/"); is {
+			asked[what]++
+		}
+	}
+	want := map[string]int{}
+	for _, what := range []string{"create deployments", "create abreleases", "update abreleases", "delete abreleases"} {
+		want["executor "+what], want["platform "+what] = 1, 1
+	}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("reviews (-want +got):\n%s", diff)
+	}
+	if plans := b.plans(); len(plans) != 1 || len(plans[0].Spec.Plan.Targets) != 2 {
+		t.Errorf("plans are %+v", plans)
+	}
+}
+
+func TestAPlanWithoutAStandbyNeedsNoRightsOfStandbys(t *testing.T) {
+	b, answers := newAccessBench(t, withStandbys, func(c *planningtest.Cluster) {
+		c.Policy.Spec.Strategy, c.Policy.Spec.Standby = v1alpha1.StrategyRolling, nil
+	})
+	answers.denies["platform create"], answers.denies["executor create"] = true, true
+	b.look()
+	if len(b.plans()) != 1 {
+		t.Errorf("it waits for %q", b.status().WaitingFor)
 	}
 }
 

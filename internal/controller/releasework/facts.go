@@ -76,13 +76,13 @@ func (r *Reconciler) fill(ctx context.Context, f *work.Facts) (err error) {
 	if f.Halted, err = r.readHalt(ctx, f.Work.Namespace); err != nil {
 		return err
 	}
-	if !work.Holds(&f.Work.Spec) { // plans and guards are asked about Deployments
+	if !work.Holds(&f.Work.Spec) { // plans are asked about Deployments
 		if err := r.fillPlan(ctx, f); err != nil {
 			return err
 		}
-		if err := r.fillGuards(ctx, f); err != nil {
-			return err
-		}
+	}
+	if err := r.fillGuards(ctx, f); err != nil {
+		return err
 	}
 	f.Requester, err = r.requesterMay(ctx, f)
 	return err

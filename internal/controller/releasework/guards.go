@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,23 +32,9 @@ func (r *Reconciler) fillGuards(ctx context.Context, f *work.Facts) error {
 	if err != nil {
 		return fmt.Errorf("reading the guards of namespace %s: %w", f.Work.Namespace, err)
 	}
-	written := map[string]map[string]string{}
-	if f.Groups != nil {
-		for _, group := range f.Groups.Deployments {
-			if group != nil {
-				written[group.GetName()] = group.GetLabels()
-			}
-		}
-	}
-	if labels := cloneLabels(f); labels != nil {
-		written[v1alpha1.CloneName(f.Release.Name, f.Work.Spec.Variation)] = labels
-	}
-	if f.Baseline != nil && rollout.Promotion == v1alpha1.PromotionUpdateBaseline {
-		written[f.Baseline.GetName()] = f.Baseline.GetLabels()
-	}
 	who := specguard.Identity{User: rollout.RequestedBy, Groups: rollout.RequestedByGroups}
-	for name, labels := range written {
-		baseline, err := r.readBaselineOf(ctx, f.Work.Namespace, name)
+	for _, o := range writtenBy(f) {
+		baseline, err := r.readBaselineOf(ctx, f.Work.Namespace, o)
 		if err != nil {
 			return err
 		}
@@ -54,12 +42,46 @@ func (r *Reconciler) fillGuards(ctx context.Context, f *work.Facts) error {
 		if baseline != nil {
 			kept = &baseline.Status
 		}
-		target := &v1alpha1.PlanTarget{BaselineTarget: v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: deployment.Kind, Name: name}}
-		if guard := view.Rules(f.Work.Namespace, target, labels, kept).FindDistrusting(who); guard > f.Distrusting {
+		target := &v1alpha1.PlanTarget{BaselineTarget: v1alpha1.BaselineTarget{APIVersion: o.resource.GroupVersion().String(), Kind: o.kind, Name: o.name}}
+		if guard := view.Rules(f.Work.Namespace, target, o.labels, kept).FindDistrusting(who); guard > f.Distrusting {
 			f.Distrusting = guard // the last by name, so that the message does not change from look to look
 		}
 	}
 	return nil
+}
+
+// written is an object that a run writes.
+type written struct {
+	resource   schema.GroupVersionResource
+	kind, name string
+	labels     map[string]string
+}
+
+// writtenBy lists the objects that the run of a work writes.
+func writtenBy(f *work.Facts) (all []written) {
+	add := func(o *unstructured.Unstructured) {
+		if o != nil {
+			all = append(all, written{deployments, deployment.Kind, o.GetName(), o.GetLabels()})
+		}
+	}
+	if work.Holds(&f.Work.Spec) {
+		for _, a := range f.Autoscalers {
+			all = append(all, written{autoscalers, autoscaler.Kind, a.GetName(), a.GetLabels()})
+		}
+		return all
+	}
+	if f.Groups != nil {
+		for _, group := range f.Groups.Deployments {
+			add(group)
+		}
+	}
+	if labels := cloneLabels(f); labels != nil {
+		all = append(all, written{deployments, deployment.Kind, v1alpha1.CloneName(f.Release.Name, f.Work.Spec.Variation), labels})
+	}
+	if f.Release.Spec.Rollout.Promotion == v1alpha1.PromotionUpdateBaseline {
+		add(f.Baseline)
+	}
+	return all
 }
 
 // cloneLabels returns the labels that the clone has or is to have; nil if the release gives no clone.
@@ -78,7 +100,7 @@ func cloneLabels(f *work.Facts) map[string]string {
 // and a plan looks for runs after it has taken its target. So of a work and a plan that begin at one
 // time, at least one finds the other.
 func (r *Reconciler) fillPlan(ctx context.Context, f *work.Facts) error {
-	baseline, err := r.readBaselineOf(ctx, f.Work.Namespace, work.TargetName(f.Work, f.Release))
+	baseline, err := r.readBaselineOf(ctx, f.Work.Namespace, written{resource: deployments, name: work.TargetName(f.Work, f.Release)})
 	if err != nil || baseline == nil || baseline.Status.PlanName == "" {
 		return err
 	}
@@ -98,13 +120,13 @@ func (r *Reconciler) fillPlan(ctx context.Context, f *work.Facts) error {
 	return nil
 }
 
-// readBaselineOf reads the Baseline of a Deployment; nil if the Deployment has none.
-func (r *Reconciler) readBaselineOf(ctx context.Context, namespace, name string) (*v1alpha1.Baseline, error) {
+// readBaselineOf reads the Baseline of an object; nil if the object has none.
+func (r *Reconciler) readBaselineOf(ctx context.Context, namespace string, o written) (*v1alpha1.Baseline, error) {
 	baseline := &v1alpha1.Baseline{}
-	key := types.NamespacedName{Namespace: namespace, Name: specguard.BaselineName(deployments.Resource, deployments.Group, name)}
+	key := types.NamespacedName{Namespace: namespace, Name: specguard.BaselineName(o.resource.Resource, o.resource.Group, o.name)}
 	err := r.Live.Get(ctx, key, baseline)
 	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("reading the Baseline of Deployment %s/%s: %w", namespace, name, err)
+		return nil, fmt.Errorf("reading the Baseline of %s %s/%s: %w", o.resource.Resource, namespace, o.name, err)
 	}
 	if err != nil {
 		return nil, nil //nolint:nilerr,nilnil // absent is an answer

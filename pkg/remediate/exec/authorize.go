@@ -92,7 +92,11 @@ func (a Access) ExecutorVerbs() []string { return []string{"get", a.Write} }
 
 // ExecutorMayNot names a verb that the executor lacks, and the binding that gives it.
 func (a Access) ExecutorMayNot(verb string) string {
-	return fmt.Sprintf("the executor may not %s %s in namespace %s: bind the ClusterRole plumbline-executor-targets there", verb, a.Resource.Resource, a.Namespace)
+	role := "plumbline-executor-targets there"
+	if a.Resource.Group == v1alpha1.GroupVersion.Group {
+		role = "plumbline-executor-standbys there, which the chart has with mesh.enabled"
+	}
+	return fmt.Sprintf("the executor may not %s %s in namespace %s: bind the ClusterRole %s", verb, a.Resource.Resource, a.Namespace, role)
 }
 
 // RequesterReview returns the review of a principal of a plan.
@@ -114,7 +118,8 @@ func (a Access) review(who planner.Principal, verb string) *authorizationv1.Subj
 // RequesterMayNot names the permission that the user lacks in whose name a plan acts.
 func (a Access) RequesterMayNot(user string) string {
 	if a.Name == "" {
-		return fmt.Sprintf("%s, in whose name the plan acts, may not %s %s for its standby", user, a.Write, a.Resource.Resource)
+		return fmt.Sprintf("%s, in whose name the plan acts, may not %s %s for its standby: give the user that right in namespace %s, or choose another strategy than BlueGreen",
+			user, a.Write, a.Resource.Resource, a.Namespace)
 	}
 	return fmt.Sprintf("%s, in whose name the plan acts, may not %s it", user, a.Write)
 }
@@ -137,7 +142,7 @@ func (r *run) authorize(ctx context.Context, step int32) (answer protocol.Answer
 	}
 	needed := []Access{access}
 	if r.standsBy(step) {
-		needed = append(needed, r.standbyAccess()...)
+		needed = append(needed, StandbyAccess(r.plan.Namespace)...)
 	}
 	var principals []asked
 	for _, a := range needed {

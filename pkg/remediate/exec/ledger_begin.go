@@ -4,6 +4,7 @@ package exec
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -124,9 +125,16 @@ func (e *Executor) beginEnvironment(ctx context.Context, l *v1alpha1.Remediation
 	return nil
 }
 
+// remember writes the one field of the status that the executor may write. An update would also count the
+// namespaces of an Environment whose status the assessor has not written yet, and would be refused.
 func (e *Executor) remember(ctx context.Context, environment *v1alpha1.Environment, l *v1alpha1.RemediationLedger) error {
-	environment.Status.LedgerUID = string(l.UID)
-	if err := e.Client.Status().Update(ctx, environment, client.FieldOwner(FieldManager)); err != nil {
+	change, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": environment.ResourceVersion}, "status": map[string]any{"ledgerUID": l.UID},
+	})
+	if err != nil {
+		return fmt.Errorf("encoding the ledger of Environment %s: %w", environment.Name, err)
+	}
+	if err := e.Client.Status().Patch(ctx, environment, client.RawPatch(types.MergePatchType, change), client.FieldOwner(FieldManager)); err != nil {
 		return fmt.Errorf("remembering the ledger of Environment %s: %w", environment.Name, err)
 	}
 	return nil

@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -71,12 +72,12 @@ func TestALedgerThatHadAForerunnerGrantsNothingForADay(t *testing.T) {
 			func(*world) {}, "production", time.Time{},
 			[]string{
 				"create RemediationLedger production", "create RemediationLedger plumbline-cluster", "update RemediationLedger plumbline-cluster",
-				"update Environment production", "update RemediationLedger production",
+				"patch Environment production", "update RemediationLedger production",
 			},
 		},
 		"the second one of an Environment begins before the Environment remembers it": {
 			func(w *world) { remember(w, "production", "earlier") }, "production", tomorrow,
-			[]string{"create RemediationLedger production", "update RemediationLedger production", "update Environment production"},
+			[]string{"create RemediationLedger production", "update RemediationLedger production", "patch Environment production"},
 		},
 		"one that was remembered and did not begin, grants at once": {
 			func(w *world) { put(w, ledgerOf("production", 0)); remember(w, "production", "uid-1") }, "production", time.Time{},
@@ -84,7 +85,7 @@ func TestALedgerThatHadAForerunnerGrantsNothingForADay(t *testing.T) {
 		},
 		"one that began and was not remembered, is remembered": {
 			func(w *world) { put(w, ledgerOf("production", 5)); remember(w, "production", "earlier") }, "production", time.Time{},
-			[]string{"update Environment production"},
+			[]string{"patch Environment production"},
 		},
 		"one that began and is remembered, is left alone": {
 			func(w *world) { put(w, ledgerOf("production", 5)); remember(w, "production", "uid-1") }, "production", time.Time{}, nil,
@@ -144,6 +145,27 @@ func TestALedgerThatHadAForerunnerGrantsNothingForADay(t *testing.T) {
 	}
 }
 
+// The assessor alone writes all else of the status, also the first time.
+func TestANewEnvironmentRemembersItsLedgerAndNothingElse(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.readLedger(t.Context(), "production"); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.patched) != 1 {
+		t.Fatalf("patches are %q", w.patched)
+	}
+	var patch struct {
+		Metadata map[string]any
+		Status   map[string]any
+	}
+	if err := json.Unmarshal([]byte(w.patched[0]), &patch); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"ledgerUID": "uid-1"}, patch.Status); diff != "" || patch.Metadata["resourceVersion"] == "" {
+		t.Errorf("the patch is %s (-want +got):\n%s", w.patched[0], diff)
+	}
+}
+
 func TestALedgerThatCannotBeginIsAnError(t *testing.T) {
 	fails := func(call string) func(*world) {
 		return func(w *world) { w.failing(call, errNetwork) }
@@ -156,7 +178,7 @@ func TestALedgerThatCannotBeginIsAnError(t *testing.T) {
 		"it cannot be read":                            {fails("get RemediationLedger"), "production"},
 		"its Environment cannot be read":               {fails("get Environment"), "production"},
 		"its Environment is gone before it began":      {func(w *world) { w.remove(&v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "production"}}) }, "production"},
-		"its Environment cannot remember it":           {fails("update Environment"), "production"},
+		"its Environment cannot remember it":           {fails("patch Environment"), "production"},
 		"its beginning cannot be stored":               {fails("update RemediationLedger"), "production"},
 		"the Environments cannot be listed":            {fails("list EnvironmentList"), ClusterLedger},
 		"that of the cluster cannot begin before it":   {fails("list EnvironmentList"), "production"},
@@ -168,7 +190,7 @@ func TestALedgerThatCannotBeginIsAnError(t *testing.T) {
 		}, "production"},
 		"a second one cannot be remembered": {func(w *world) {
 			remember(w, "production", "earlier")
-			w.failing("update Environment", errNetwork)
+			w.failing("patch Environment", errNetwork)
 		}, "production"},
 		"a person's word cannot be stored": {func(w *world) {
 			l := ledgerOf(ClusterLedger, 5)

@@ -154,12 +154,11 @@ func (r *run) recordStandby(ctx context.Context, index int32, raw []byte, origin
 	return &v1alpha1.StepEvidence{Sequence: at.Sequence, Digest: at.Digest}, nil
 }
 
-// standbyAccess is what the requester of a plan needs beside the right to write the target, as the
-// executor moves requests and makes a Deployment in that user's name.
-func (r *run) standbyAccess() []Access {
+// StandbyAccess returns the permissions that a plan needs for a standby, beside those for the write of
+// the target: the executor moves requests and makes a Deployment in the name of the requester.
+func StandbyAccess(namespace string) []Access {
 	releases := schema.GroupVersionResource{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: "abreleases"}
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	namespace := r.plan.Namespace
 	return []Access{
 		{Resource: deployments, Namespace: namespace, Write: "create"},
 		{Resource: releases, Namespace: namespace, Write: "create"},

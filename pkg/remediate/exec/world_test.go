@@ -76,7 +76,9 @@ type world struct {
 	deny    map[string]bool
 	// calls are all writes of the client, in order.
 	calls []string
-	uids  int
+	// patched are the patches of statuses.
+	patched []string
+	uids    int
 	// stored are the phases that the observer was told of, and reasons what held the
 	// plan back in each of them.
 	stored  []string
@@ -197,7 +199,7 @@ func (w *world) newClient() client.Client {
 	return fake.NewClientBuilder().WithScheme(kinds).WithRESTMapper(mapper).
 		WithObjects(w.policy, w.plan, environment, w.newBaseline()).
 		WithStatusSubresource(&v1alpha1.RemediationPlan{}, &v1alpha1.RemediationLedger{}, &v1alpha1.Baseline{}, &v1alpha1.Environment{}).
-		WithInterceptorFuncs(interceptor.Funcs{Get: w.get, List: w.list, Create: w.create, SubResourceUpdate: w.updateStatus}).
+		WithInterceptorFuncs(interceptor.Funcs{Get: w.get, List: w.list, Create: w.create, SubResourceUpdate: w.updateStatus, SubResourcePatch: w.patchStatus}).
 		Build()
 }
 
@@ -275,6 +277,18 @@ func (w *world) updateStatus(ctx context.Context, c client.Client, sub string, o
 		return err
 	}
 	return c.SubResource(sub).Update(ctx, o, opts...)
+}
+
+func (w *world) patchStatus(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+	if err := w.fault("patch", o, o.GetName()); err != nil {
+		return err
+	}
+	body, err := patch.Data(o)
+	if err != nil {
+		return fmt.Errorf("encoding a patch: %w", err)
+	}
+	w.patched = append(w.patched, string(body))
+	return c.SubResource(sub).Patch(ctx, o, patch, opts...)
 }
 
 // Stored implements Observer.

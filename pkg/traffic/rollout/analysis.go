@@ -59,8 +59,8 @@ func (a Analysis) Follow(s State) (next Analysis, isFresh bool) {
 	for restarts := run.restarts(); a.Restarts < restarts; {
 		a.State, a.Restarts = a.State.Restart(), a.Restarts+1
 	}
-	if !s.IsChecking() && a.State.R0() != run.ratio() {
-		a.State = a.State.WithRatio(run.ratio())
+	if begins := s.Current() > 0 && a.Stage == 0; !s.IsChecking() && (begins || a.State.R0() != run.ratio()) {
+		a.State = a.State.WithRatio(run.ratio()) // what a cohort check has counted is none of the canary's
 	}
 	return a, isFresh
 }

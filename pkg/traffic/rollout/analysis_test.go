@@ -143,6 +143,46 @@ func TestAnAnalysisFollowsItsRun(t *testing.T) {
 	}
 }
 
+// A cohort check that ended with the default ratio left its counts in the first stage.
+func TestTheFirstStageCountsNothingOfItsCohortCheck(t *testing.T) {
+	config := judge.DefaultConfig("canary", "stable")
+	checking := onStage(0)
+	checking.Run.State, checking.Run.Check = rollout.Deploying, &rollout.CohortCheck{Duration: time.Minute, ShiftTime: noon, StartTime: noon}
+	a := rollout.Analysis{Run: 3, State: judge.New(judge.DefaultR0, 0)}.Enter(checking, 7, 10_00)
+	a.State.Count(&config, cohortCells(7))
+	if canary, control, _ := a.State.Counted(); canary != 1 || control != 1 {
+		t.Fatalf("the check has counted %d and %d cells", canary, control)
+	}
+	for _, ratio := range []float64{judge.DefaultR0, 2} {
+		stage := onStage(1)
+		stage.Run.Check = &rollout.CohortCheck{Duration: time.Minute, ShiftTime: noon, StartTime: noon, EndTime: noon.Add(time.Minute), Ratio: ratio}
+		next, isFresh := a.Follow(stage)
+		next = next.Enter(stage, 8, 10_00)
+		if canary, control, _ := next.State.Counted(); canary != 0 || control != 0 || isFresh || next.State.R0() != ratio {
+			t.Errorf("after a check with the ratio %g, %d and %d cells are counted, and the ratio is %g", ratio, canary, control, next.State.R0())
+		}
+		next.State.Count(&config, cohortCells(8))
+		if again, _ := next.Follow(stage); again.State != next.State {
+			t.Errorf("after a check with the ratio %g, the stage that goes on forgets its counts", ratio)
+		}
+	}
+}
+
+// cohortCells are one cell of each variation.
+func cohortCells(sequence uint64) *traffic.Measurement {
+	m := &traffic.Measurement{Next: traffic.Cursor{"a": {Epoch: 1, Cell: 2 * sequence}}, Wanted: 1}
+	for i, variation := range []string{"stable", "canary"} {
+		start := noon.Add(time.Duration(sequence) * 10 * time.Second)
+		m.Cells = append(m.Cells, traffic.Cell{
+			Part: "a", Position: traffic.Position{Epoch: 1, Cell: 2*sequence - uint64(1-i)}, Variation: variation, Port: 80, Sequence: sequence, //nolint:gosec // two
+			Start: start, From: start, To: start.Add(10 * time.Second), Over: 1000, Failed: 30,
+			Spread:   traffic.Spread{Proxies: 1, N: 1000, X: 30, NN: 1000 * 1000, XN: 30 * 1000, XX: 30 * 30},
+			Coverage: traffic.Coverage{Expected: 1, Telling: 1},
+		})
+	}
+	return m
+}
+
 // numbers from 1 to n.
 func numbers(n uint64) (all []uint64) {
 	for i := uint64(1); i <= n; i++ {

@@ -3,7 +3,6 @@
 package rollout
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -29,6 +28,8 @@ type CohortCheck struct {
 	// Ratio is that of the error rates up to which the canary counts as good, from judge.DefaultR0 to
 	// judge.MaxR0, with two decimals; 0 before the end.
 	Ratio float64
+	// Skipped says that a person ended the check before its time.
+	Skipped bool
 }
 
 // Cohort is what a cohort check has shown until now.
@@ -69,6 +70,9 @@ func (m *machine) check() (changed, over bool) {
 	switch {
 	case c == nil || !c.EndTime.IsZero():
 		return false, true
+	case c.Skipped:
+		m.endCheck(judge.DefaultR0, "the cohort check was skipped")
+		return true, true
 	case c.ShiftTime.IsZero():
 		c.ShiftTime = m.Now
 		m.tell(CohortCheckStarted, false, "a cohort check of %s has begun: %s serves %s%% of the visitors in the place of %s", c.Duration, m.next.Run.Active, percent(first), m.next.Run.Canary)
@@ -85,17 +89,29 @@ func (m *machine) check() (changed, over bool) {
 		m.waitTold(WaitData, m.deadlines().Extension, "no data about the cohort check")
 		return false, false
 	}
-	c.EndTime, c.Ratio = m.Now, m.Cohort.Ratio
-	m.tell(CohortCheckEnded, false, "%s", c.text(m.Cohort.Known))
-	return true, true // the stage takes the range over, which is given back to nobody
+	how := "the cohort check is over"
+	if !m.Cohort.Known {
+		how = "the cohort check saw too few requests for a bound"
+	}
+	m.endCheck(m.Cohort.Ratio, how)
+	return true, true
 }
 
-func (c *CohortCheck) text(known bool) string {
-	ratio := strconv.FormatFloat(c.Ratio, 'f', -1, 64)
-	if !known {
-		return fmt.Sprintf("the cohort check saw too few requests for a bound: the canary counts as good up to %s times the errors of the others", ratio)
+// endCheck leaves the range of the check to the first stage: no visitor gets it back.
+func (m *machine) endCheck(ratio float64, how string) {
+	c := m.next.Run.Check
+	c.EndTime, c.Ratio = m.Now, ratio
+	m.tell(CohortCheckEnded, false, "%s: the canary counts as good up to %s times the errors of the others", how, strconv.FormatFloat(ratio, 'f', -1, 64))
+}
+
+// skipCheck ends the check under way for a person; the text says why it does not. What the check has shown until
+// then is no bound, so the canary is judged as without a check.
+func (m *machine) skipCheck() string {
+	if m.isPaused() {
+		return m.refuseUnless(false)
 	}
-	return fmt.Sprintf("the cohort check is over: the canary counts as good up to %s times the errors of the others", ratio)
+	m.next.Run.Check.Skipped = true
+	return ""
 }
 
 // ratio up to which the canary of a run counts as good.
@@ -112,6 +128,9 @@ func (r *Run) writeCheck() *v1alpha1.RolloutCohortCheck {
 		return nil
 	}
 	out := &v1alpha1.RolloutCohortCheck{DurationSeconds: seconds(c.Duration), ShiftTime: timeOrNil(c.ShiftTime), StartTime: timeOrNil(c.StartTime), CompletionTime: timeOrNil(c.EndTime)}
+	if c.Skipped {
+		out.Skipped = v1alpha1.Enabled
+	}
 	if c.Ratio > 0 {
 		out.Ratio = strconv.FormatFloat(c.Ratio, 'f', -1, 64)
 	}
@@ -122,7 +141,7 @@ func checkIn(in *v1alpha1.RolloutCohortCheck) *CohortCheck {
 	if in == nil {
 		return nil
 	}
-	c := &CohortCheck{Duration: time.Duration(in.DurationSeconds) * time.Second, ShiftTime: timeOf(in.ShiftTime), StartTime: timeOf(in.StartTime), EndTime: timeOf(in.CompletionTime)}
+	c := &CohortCheck{Duration: time.Duration(in.DurationSeconds) * time.Second, ShiftTime: timeOf(in.ShiftTime), StartTime: timeOf(in.StartTime), EndTime: timeOf(in.CompletionTime), Skipped: in.Skipped == v1alpha1.Enabled}
 	if ratio, err := strconv.ParseFloat(in.Ratio, 64); err == nil && ratio >= judge.DefaultR0 && ratio <= judge.MaxR0 {
 		c.Ratio = ratio
 	}

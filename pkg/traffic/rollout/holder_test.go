@@ -37,6 +37,9 @@ func TestFindHolder(t *testing.T) {
 		"a group that has its replicas back":   {divide("RolledBack", new(metav1.Now())), "shop", "Deployment", "worker", ""},
 		"a group beside a workload":            {pair, "shop", "Deployment", "worker-next", run},
 		"a workload beside a group":            {pair, "shop", "Deployment", "web", run},
+		"an autoscaler that is held":           {held, "shop", "HorizontalPodAutoscaler", "web-scaler", run},
+		"another autoscaler":                   {held, "shop", "HorizontalPodAutoscaler", "web", ""},
+		"a Deployment named as an autoscaler":  {held, "shop", "Deployment", "web-scaler", ""},
 		"a run that has ended, with all done":  {func(r *v1alpha1.ABRelease) { endWith(r, v1alpha1.WorkSucceeded) }, "shop", "Deployment", "web-canary", ""},
 	}
 	for name, tc := range tests {
@@ -56,6 +59,13 @@ func TestFindHolder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// held has the run hold the minimum of an autoscaler.
+func held(r *v1alpha1.ABRelease) {
+	r.Status.Rollout.Hold = &v1alpha1.RolloutHold{Run: 3, Number: 1, Variation: "stable", Replicas: 6, Autoscaler: &v1alpha1.HeldAutoscaler{
+		Name: "web-scaler", UID: "a", FormerMinReplicas: new(int32(2)), MinReplicas: new(int32(6)),
+	}}
 }
 
 // pair has a group beside each workload.

@@ -17,7 +17,7 @@ const (
 	VerbAdvance Verb = "Advance"
 	// VerbApprove approves the stage under way.
 	VerbApprove Verb = "Approve"
-	// VerbSkip skips the stage under way.
+	// VerbSkip skips the stage under way, or the cohort check before the first one.
 	VerbSkip Verb = "Skip"
 	// VerbPromote has a variation get all requests: the canary is promoted, or the run ends.
 	VerbPromote Verb = "Promote"
@@ -181,6 +181,9 @@ func (m *machine) approve(c Control) string {
 }
 
 func (m *machine) skip(c Control) string {
+	if m.next.IsChecking() && c.Stage == 0 {
+		return m.skipCheck()
+	}
 	i, refusal := m.stageUnderWay(c)
 	if refusal != "" {
 		return refusal

@@ -93,6 +93,8 @@ func TestNext_HoldsEndAs(t *testing.T) {
 		"a variation without a workload":        {6, func(w *world) { w.release.Spec.Variations[0].Workload = nil }, refused, v1alpha1.WorkInvalidSpec, "the variation stable names no Deployment", 2, nil},
 		"a DaemonSet":                           {6, func(w *world) { w.release.Spec.Variations[0].Workload.Kind = v1alpha1.VariationDaemonSet }, refused, v1alpha1.WorkInvalidSpec, "spec.rollout.fallback", 2, nil},
 		"a release that asks for no minimum":    {6, func(w *world) { w.release.Spec.Rollout.Fallback = v1alpha1.FallbackWait }, refused, v1alpha1.WorkInvalidSpec, "does not ask", 2, nil},
+		"a guard that distrusts the author":     {6, func(w *world) { w.facts.Distrusting = "SpecGuard/workloads" }, pending, v1alpha1.WorkRequesterNotTrusted, "SpecGuard/workloads does not trust alice", 2, nil},
+		"putting back asks no guard":            {0, func(w *world) { byHand(6)(w); w.facts.Distrusting = "SpecGuard/workloads" }, succeeded, "", "", 2, nil},
 		"a requester without the right":         {6, func(w *world) { w.facts.Requester = denied("alice may not update it") }, refused, v1alpha1.WorkNotAllowed, "alice", 2, nil},
 		"an executor without the right waits":   {6, func(w *world) { w.facts.Executor = denied("guard.resources") }, pending, v1alpha1.WorkNotAllowed, "guard.resources", 2, nil},
 		"an earlier work waits":                 {6, func(w *world) { w.facts.Earlier = "web-6" }, pending, v1alpha1.WorkQueued, "web-6", 2, nil},

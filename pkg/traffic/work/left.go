@@ -20,8 +20,9 @@ import (
 type Mark struct {
 	// UID of a ReleaseWork, as the label plumbline.dev/release-work says.
 	UID types.UID
-	// Target is the name of the Deployment that carries the label.
-	Target string
+	// Target is the name of the Deployment that carries the label; empty if an autoscaler does, which has the UID
+	// Autoscaler.
+	Target, Autoscaler string
 	// Works of the namespace, and the release that the work names.
 	Works   []v1alpha1.ReleaseWork
 	Release *v1alpha1.ABRelease
@@ -48,17 +49,25 @@ func (m *Mark) Last() *v1alpha1.ReleaseWork {
 	if r := m.Release.Status.Rollout; r == nil || r.Run == nil || r.Run.Number != w.Spec.Run {
 		return nil
 	}
-	if !writes(w) || TargetName(w, m.Release) != m.Target {
+	if !writes(w) || !m.isAbout(w) {
 		return nil
 	}
 	for i := range m.Works {
 		other := &m.Works[i]
 		isLater := other.Spec.ReleaseUID == w.Spec.ReleaseUID && other.Spec.Run == w.Spec.Run && other.Spec.Number > w.Spec.Number
-		if isLater && writes(other) && TargetName(other, m.Release) == m.Target {
+		if isLater && writes(other) && m.isAbout(other) {
 			return nil
 		}
 	}
 	return w
+}
+
+// isAbout tells whether a work is about the object that carries the label.
+func (m *Mark) isAbout(w *v1alpha1.ReleaseWork) bool {
+	if Holds(&w.Spec) {
+		return m.Autoscaler != "" && w.Status.Intent != nil && w.Status.Intent.UID == m.Autoscaler
+	}
+	return m.Autoscaler == "" && TargetName(w, m.Release) == m.Target
 }
 
 // IsOn tells whether the run of the release has not ended.
@@ -127,7 +136,7 @@ func Left(w *v1alpha1.ReleaseWork, release *v1alpha1.ABRelease, baseline, author
 			add(withReplicas(authorized, w.Spec.Replicas))
 		}
 	case v1alpha1.WorkCreateClone:
-	case v1alpha1.WorkHoldMinReplicas: // no Deployment
+	case v1alpha1.WorkHoldMinReplicas: // see LeftMinimum
 		return nil
 	default:
 		return nil // a verb that this version does not know

@@ -48,7 +48,7 @@ func checksOf(f *Facts) []func(*Facts) *objection {
 	case PutsBack(spec):
 		return append(checks, objectToOrder)
 	case Holds(spec):
-		return append(checks, objectToForward, objectToAutoscaler, objectToOrder, objectToRequester, objectToEvidence)
+		return append(checks, objectToForward, objectToAutoscaler, objectToOrder, objectToRequester, objectToTrust, objectToEvidence)
 	case !ScalesToZero(spec):
 		checks = append(checks, objectToForward, objectToBaseline)
 	}

@@ -222,11 +222,12 @@ func TestAQuarantineIsRefusedWhen(t *testing.T) {
 	}
 }
 
-// blow strikes at the write of a quarantine: the request is lost before it is sent, or its answer.
+// blow strikes at a write: the request is lost before it is sent, or its answer.
 type blow struct {
-	stored bool // the API server has the request
-	once   sync.Once
-	struck chan struct{}
+	strikes func(*http.Request) bool
+	stored  bool // the API server has the request
+	once    sync.Once
+	struck  chan struct{}
 }
 
 // on is the configuration of an executor that the blow kills.
@@ -234,7 +235,7 @@ func (b *blow) on(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(r *http.Request) (*http.Response, error) {
-			if !quarantines(r) {
+			if !b.strikes(r) {
 				return next.RoundTrip(r)
 			}
 			if b.stored {
@@ -248,6 +249,19 @@ func (b *blow) on(config *rest.Config) *rest.Config {
 		})
 	})
 	return config
+}
+
+// await waits until the blow has struck.
+func (b *blow) await(w *world) {
+	w.t.Helper()
+	w.Eventually("the executor is about to write", func() error {
+		select {
+		case <-b.struck:
+			return nil
+		default:
+			return errors.New("it has not come to that")
+		}
+	})
 }
 
 // quarantines says that a request writes a quarantine, and not only as a dry run.
@@ -272,17 +286,10 @@ func TestAnExecutorThatDiesOverAQuarantineIsFollowedByOneThatEndsIt(t *testing.T
 			w.Drifted("web")
 			w.serve("web", "api")
 			plan := w.plan(w.policy(selectsNothing, action(v1alpha1.ActionQuarantine)), "web", func(p *v1alpha1.PlanTarget) { p.DesiredHash = p.DriftedHash })
-			b := &blow{stored: stored, struck: make(chan struct{})}
+			b := &blow{strikes: quarantines, stored: stored, struck: make(chan struct{})}
 			records := newEvidence(t)
 			first := startExecutor(t, records, withMesh, func(s *executor.Setup) { s.Config = b.on(s.Config) })
-			w.Eventually("the executor is about to write", func() error {
-				select {
-				case <-b.struck:
-					return nil
-				default:
-					return errors.New("it has not come to that")
-				}
-			})
+			b.await(w)
 			first.Halt(t)
 			startExecutor(t, records, withMesh)
 			plan = w.Ended(plan)

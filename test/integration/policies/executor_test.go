@@ -59,7 +59,7 @@ func TestTheExecutorMayDoItsWorkAndNothingBesideIt(t *testing.T) {
 			on("get", "plumbline.dev", "baselinerevisions", tenant), on("get", "", "namespaces", ""), on("get", "", "serviceaccounts", tenant), on("list", "policy", "poddisruptionbudgets", tenant)}},
 		"write how far it is": {true, []authorizationv1.ResourceAttributes{
 			on("update", "plumbline.dev", "remediationplans/status", tenant), on("update", "plumbline.dev", "baselines/status", tenant),
-			on("update", "plumbline.dev", "environments/status", ""), on("create", "plumbline.dev", "remediationledgers", rendered.Namespace),
+			on("patch", "plumbline.dev", "environments/status", ""), on("create", "plumbline.dev", "remediationledgers", rendered.Namespace),
 			on("update", "plumbline.dev", "remediationledgers/status", rendered.Namespace), on("create", "authorization.k8s.io", "subjectaccessreviews", ""),
 			on("create", "events.k8s.io", "events", tenant)}},
 		"write what others decide": {false, []authorizationv1.ResourceAttributes{

@@ -320,3 +320,18 @@ func (t *cutTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return t.next.RoundTrip(r)
 }
+
+// The records of a work need the ledger of its Environment, also before the assessor has written a status.
+func TestAnEnvironmentWithoutAStatusHoldsNoWorkBack(t *testing.T) {
+	w := newWorld(t)
+	w.mayWrite("alice")
+	w.releasedBy("alice")
+	startExecutor(t, untouched)
+	w.ended(w.ask(v1alpha1.WorkCreateClone, new(int32(1))), v1alpha1.WorkSucceeded, "")
+	environment, ledger := &v1alpha1.Environment{}, &v1alpha1.RemediationLedger{}
+	w.Must(admin.Get(w.Ctx(), client.ObjectKey{Name: w.Name}, environment))
+	w.Must(admin.Get(w.Ctx(), client.ObjectKey{Namespace: rendered.Namespace, Name: w.Name}, ledger))
+	if diff := cmp.Diff(v1alpha1.EnvironmentStatus{LedgerUID: string(ledger.UID)}, environment.Status); diff != "" {
+		t.Errorf("the status of the Environment (-want +got):\n%s", diff)
+	}
+}

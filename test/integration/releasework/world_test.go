@@ -46,7 +46,6 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{World: remediation.NewWorld(t, cluster, auditLog), t: t}
-	w.countNamespaces()
 	var err error
 	w.xds, err = client.New(apiserver.Impersonate(config, discovery), client.Options{Scheme: scheme.Scheme})
 	w.Must(err)
@@ -56,19 +55,6 @@ func newWorld(t *testing.T) *world {
 		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 80}}},
 	}))
 	return w
-}
-
-// countNamespaces writes the status of the Environment, as the assessor does. The executor may add to it alone.
-func (w *world) countNamespaces() {
-	w.t.Helper()
-	w.Eventually("the Environment has a status", func() error {
-		environment := &v1alpha1.Environment{}
-		if err := admin.Get(w.Ctx(), client.ObjectKey{Name: w.Name}, environment); err != nil {
-			return err
-		}
-		environment.Status.ObservedGeneration, environment.Status.Namespaces = environment.Generation, 1
-		return admin.Status().Update(w.Ctx(), environment)
-	})
 }
 
 // mayWrite gives a user the right to write Deployments of the namespace.

@@ -294,6 +294,9 @@ type RolloutCohortCheck struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=8
 	Ratio string `json:"ratio,omitempty"`
+	// skipped says that a user ended it before its time; the history names the user. If unset, none did.
+	// +optional
+	Skipped Toggle `json:"skipped,omitempty"`
 }
 
 // RolloutFreshControl is what a run knows of the clone with which its canary is compared.
