@@ -90,7 +90,7 @@ func floorTable() string {
 	b.WriteString("| Class | Production | Staging | elsewhere |\n|---|---|---|---|\n")
 	for i := range classes {
 		class := classes[len(classes)-1-i]
-		fmt.Fprintf(&b, "| %s | %s | %s | none |\n", class,
+		fmt.Fprintf(&b, "| %s | %s | %s | – |\n", class,
 			severity.Floor(class, v1alpha1.CriticalityProduction), severity.Floor(class, v1alpha1.CriticalityStaging))
 	}
 	return b.String()
