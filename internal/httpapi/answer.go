@@ -34,19 +34,23 @@ type listed[W any] struct {
 	Body []W
 }
 
-// list answers with a page of the objects that are kept. withNamespaces has the uids of namespaces and
-// the Environments that they belong to read.
+// list answers with a page of the objects that are kept. within is the Environment that is asked for;
+// nil for a list that takes none.
 func list[T client.Object, W any](
-	ctx context.Context, s *server, p *Page, from *source[T], namespace string, withNamespaces bool,
+	ctx context.Context, s *server, p *Page, from *source[T], namespace string, within *InEnvironment,
 	keep func(T, *wire.Uids) bool, show func(T, *wire.Uids) W,
 ) (*listed[W], error) {
 	objects, err := from.all(ctx, s.cluster, namespace)
 	if err != nil {
 		return nil, err
 	}
-	uids, err := readUids(ctx, s.cluster, withNamespaces)
+	uids, withheld, err := readUids(ctx, s.cluster, from.withNamespaces)
 	if err != nil {
 		return nil, err
+	}
+	// An empty list would say that there is no such object.
+	if withheld != nil && within != nil && (from.withNamespaces && within.EnvironmentID != "" || uidForm.MatchString(within.EnvironmentID)) {
+		return nil, withheld
 	}
 	kept := objects[:0]
 	for _, o := range objects {
@@ -83,12 +87,12 @@ func without[T client.Object, W any](show func(T) W) func(T, *wire.Uids) W {
 }
 
 // find reads an object, and the uids that it is shown with.
-func find[T client.Object](ctx context.Context, s *server, from *source[T], id string, withNamespaces bool) (T, *wire.Uids, error) {
+func find[T client.Object](ctx context.Context, s *server, from *source[T], id string) (T, *wire.Uids, error) {
 	object, err := from.one(ctx, s.cluster, id)
 	if err != nil {
 		return object, nil, err
 	}
-	uids, err := readUids(ctx, s.cluster, withNamespaces)
+	uids, _, err := readUids(ctx, s.cluster, from.withNamespaces)
 	return object, uids, err
 }
 

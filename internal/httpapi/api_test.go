@@ -8,11 +8,13 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,6 +58,10 @@ func TestARequestIsRefusedWithAProblem(t *testing.T) {
 		"an id that is none":           {remediationPath + "/plans/none", wire.NotFound, ""},
 		"an id of another object":      {remediationPath + "/plans/e0000000-0000-4000-8000-000000000001", wire.NotFound, ""},
 		"a name without its namespace": {remediationPath + "/plans/.web", wire.NotFound, ""},
+		"a name with a slash":          {remediationPath + "/plans/shop.a%2Fb", wire.NotFound, ""},
+		"a name that leads upwards":    {remediationPath + "/plans/shop.%2E%2E", wire.NotFound, ""},
+		"a policy that leads upwards":  {remediationPath + "/policies/%2E%2E%2Fpods", wire.NotFound, ""},
+		"a namespace with a slash":     {remediationPath + "/plans?namespace=a%2Fb", wire.BadRequest, "query.namespace"},
 		"a name that is none":          {Prefix + "/guards/shop.none", wire.NotFound, ""},
 		"an unknown query":             {remediationPath + "/plans?stat=running", wire.BadRequest, "query.stat"},
 		"a word that is none":          {remediationPath + "/plans?status=Running", wire.BadRequest, "query.status"},
@@ -142,6 +148,61 @@ func TestIDsThatTheCallerMayNotReadAreLeftOut(t *testing.T) {
 				t.Errorf("the Environment is %q, %q", p.EnvironmentID, p.EnvironmentName)
 			}
 		})
+	}
+}
+
+// An empty list would say that the Environment has no such object.
+func TestAFilterByAnEnvironmentThatCannotBeReadIsRefused(t *testing.T) {
+	tests := map[string]struct {
+		withheld any // a list
+		target   string
+		status   int
+	}{
+		"plans by the id":                        {&v1alpha1.EnvironmentList{}, remediationPath + "/plans?environmentId=e0000000-0000-4000-8000-000000000001", 403},
+		"plans by the name, which plans have":    {&v1alpha1.EnvironmentList{}, remediationPath + "/plans?environmentId=production", 200},
+		"releases by the name":                   {&v1alpha1.EnvironmentList{}, releasesPath + "?environmentId=production", 403},
+		"releases whose namespaces are not read": {&corev1.NamespaceList{}, releasesPath + "?environmentId=production", 403},
+		"releases of all Environments":           {&corev1.NamespaceList{}, releasesPath, 200},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			withholds := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				if reflect.TypeOf(list) == reflect.TypeOf(tc.withheld) {
+					return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no"))
+				}
+				return c.List(ctx, list, opts...)
+			}}
+			a := newAnswers(t, newCluster(t, withholds, shop(t)...))
+			if w := a.get(tc.target); w.Code != tc.status {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
+func TestAKindIsReadInChunks(t *testing.T) {
+	var asked []string
+	chunks := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		wanted := (&client.ListOptions{}).ApplyOptions(opts)
+		some, is := list.(*v1alpha1.BaselineList)
+		if !is {
+			return c.List(ctx, list, opts...)
+		}
+		if len(some.Items) > 0 || wanted.Limit != chunk {
+			t.Errorf("a list with %d objects is read by %d", len(some.Items), wanted.Limit)
+		}
+		asked = append(asked, wanted.Continue)
+		some.Items = append(some.Items, *baseline("of-" + wanted.Continue))
+		some.Continue = map[string]string{"": "second", "second": "third"}[wanted.Continue]
+		return nil
+	}}
+	a := newAnswers(t, newCluster(t, chunks))
+	var page []wire.Baseline
+	if err := json.Unmarshal(a.get(Prefix+"/baselines").Body.Bytes(), &page); err != nil || len(page) != 3 {
+		t.Errorf("%d objects: %v", len(page), err)
+	}
+	if diff := cmp.Diff([]string{"", "second", "third"}, asked); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -4,6 +4,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/environment"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
-	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // Cluster is the API server, as the caller of the request may read it. The caller is that of the
@@ -30,15 +30,16 @@ type Cluster interface {
 // chunk is how many objects are read at once.
 const chunk = 500
 
-// readAll reads the objects of a kind, of all namespaces where none is named.
-func readAll[T client.Object](ctx context.Context, c Cluster, kind string, list client.ObjectList, namespace string) ([]T, error) {
+// readAll reads the objects of a kind, of all namespaces where none is named. Each chunk has a list of
+// its own, since an object that is decoded into a used list can keep fields of the chunk before.
+func readAll[T client.Object](ctx context.Context, c Cluster, kind string, newList func() client.ObjectList, namespace string) ([]T, error) {
 	var all []T
 	for next := ""; ; {
+		list := newList()
 		if err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(chunk), client.Continue(next)); err != nil {
 			return nil, &readError{"list", kind, namespace, err}
 		}
-		// Each chunk has memory of its own, since the next one is decoded into the same list.
-		err := meta.EachListItem(list.DeepCopyObject(), func(o runtime.Object) error {
+		err := meta.EachListItem(list, func(o runtime.Object) error {
 			all = append(all, o.(T)) //nolint:forcetypeassert // the list has no other items
 			return nil
 		})
@@ -71,38 +72,43 @@ func (e *readError) Error() string {
 
 func (e *readError) Unwrap() error { return e.err }
 
-// readUids reads the uids that other objects are shown with. Uids that the caller may
-// not read are left out, and so are those of a kind that is not installed.
-func readUids(ctx context.Context, c Cluster, withNamespaces bool) (*wire.Uids, error) {
-	uids := &wire.Uids{Environments: map[string]string{}, Namespaces: map[string]string{}, EnvironmentOf: map[string]string{}}
-	environments, err := readAll[*v1alpha1.Environment](ctx, c, "Environment", &v1alpha1.EnvironmentList{}, "")
-	if err != nil && !withheld(err) {
-		return nil, err
+// readUids reads the uids that other objects are shown with. Uids that the caller may not read are
+// left out, and so are those of a kind that is not installed; withheld is the reason.
+func readUids(ctx context.Context, c Cluster, withNamespaces bool) (uids *wire.Uids, withheld, err error) {
+	uids = &wire.Uids{Environments: map[string]string{}, Namespaces: map[string]string{}, EnvironmentOf: map[string]string{}}
+	known, err := environments.all(ctx, c, "")
+	if withheld, err = withhold(err); err != nil {
+		return nil, nil, err
 	}
-	for _, e := range environments {
+	for _, e := range known {
 		uids.Environments[e.Name] = string(e.UID)
 	}
 	if !withNamespaces {
-		return uids, nil
+		return uids, withheld, nil
 	}
-	namespaces, err := readAll[*corev1.Namespace](ctx, c, "Namespace", &corev1.NamespaceList{}, "")
-	if err != nil && !withheld(err) {
-		return nil, err
+	namespaces, err := readAll[*corev1.Namespace](ctx, c, "Namespace", func() client.ObjectList { return &corev1.NamespaceList{} }, "")
+	unread, err := withhold(err)
+	if err != nil {
+		return nil, nil, err
 	}
 	sets := map[string]labels.Set{}
 	for _, n := range namespaces {
 		uids.Namespaces[n.Name], sets[n.Name] = string(n.UID), n.Labels
 	}
-	assignment := environment.Assign(environments, sets)
+	assignment := environment.Assign(known, sets)
 	for namespace := range sets {
 		if e := assignment.Of(namespace); e != nil {
 			uids.EnvironmentOf[namespace] = e.Name
 		}
 	}
-	return uids, nil
+	return uids, errors.Join(withheld, unread), nil
 }
 
-// withheld tells whether the caller may not read, or the cluster lacks the kind.
-func withheld(err error) bool {
-	return apierrors.IsForbidden(err) || kindIsMissing(err)
+// withhold tells errors that say that the caller may not read, or that the cluster lacks the kind, from
+// all others.
+func withhold(err error) (withheld, other error) {
+	if apierrors.IsForbidden(err) || kindIsMissing(err) {
+		return err, nil
+	}
+	return nil, err
 }

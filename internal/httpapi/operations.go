@@ -77,7 +77,7 @@ const patience = 30 * time.Second
 
 // InNamespace narrows a list down to one namespace.
 type InNamespace struct {
-	Namespace string `query:"namespace" maxLength:"63" doc:"Objects of this namespace alone; without it the caller needs the right to list all."`
+	Namespace string `query:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" doc:"Objects of this namespace alone; without it the caller needs the right to list all."`
 }
 
 // InEnvironment narrows a list down to one Environment.
@@ -96,14 +96,14 @@ type policyQuery struct {
 }
 
 func listPolicies(ctx context.Context, s *server, q *policyQuery) (*listed[wire.Policy], error) {
-	return list(ctx, s, &q.Page, &policies, "", false,
+	return list(ctx, s, &q.Page, &policies, "", &q.InEnvironment,
 		func(p *v1alpha1.RemediationPolicy, uids *wire.Uids) bool {
 			return q.keeps(p.Spec.EnvironmentName, uids)
 		}, wire.PolicyOf)
 }
 
 func getPolicy(ctx context.Context, s *server, in *ByID) (*got[wire.Policy], error) {
-	p, uids, err := find(ctx, s, &policies, in.ID, false)
+	p, uids, err := find(ctx, s, &policies, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -136,11 +136,11 @@ func (q *planQuery) keeps(p *v1alpha1.RemediationPlan, uids *wire.Uids) bool {
 }
 
 func listPlans(ctx context.Context, s *server, q *planQuery) (*listed[wire.Plan], error) {
-	return list(ctx, s, &q.Page, &plans, q.Namespace, false, q.keeps, wire.PlanOf)
+	return list(ctx, s, &q.Page, &plans, q.Namespace, &q.InEnvironment, q.keeps, wire.PlanOf)
 }
 
 func getPlan(ctx context.Context, s *server, in *ByID) (*got[wire.Plan], error) {
-	p, uids, err := find(ctx, s, &plans, in.ID, false)
+	p, uids, err := find(ctx, s, &plans, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func getPlan(ctx context.Context, s *server, in *ByID) (*got[wire.Plan], error) 
 }
 
 func listHistory(ctx context.Context, s *server, q *planQuery) (*listed[wire.Result], error) {
-	return list(ctx, s, &q.Page, &plans, q.Namespace, false,
+	return list(ctx, s, &q.Page, &plans, q.Namespace, &q.InEnvironment,
 		func(p *v1alpha1.RemediationPlan, uids *wire.Uids) bool {
 			return protocol.Final(p.Status.Phase) && q.keeps(p, uids)
 		},
@@ -170,7 +170,7 @@ type baselineQuery struct {
 }
 
 func listBaselines(ctx context.Context, s *server, q *baselineQuery) (*listed[wire.Baseline], error) {
-	return list(ctx, s, &q.Page, &baselines, q.Namespace, false,
+	return list(ctx, s, &q.Page, &baselines, q.Namespace, nil,
 		func(b *v1alpha1.Baseline, _ *wire.Uids) bool {
 			return q.State == "" || q.State == wire.Spell(b.Status.State)
 		}, without(wire.BaselineOf))
@@ -181,7 +181,7 @@ func getBaseline(ctx context.Context, s *server, in *ByID) (*got[wire.Baseline],
 }
 
 func listEnvironments(ctx context.Context, s *server, q *struct{ Page }) (*listed[wire.Environment], error) {
-	return list(ctx, s, &q.Page, &environments, "", false, all, without(wire.EnvironmentOf))
+	return list(ctx, s, &q.Page, &environments, "", nil, all, without(wire.EnvironmentOf))
 }
 
 func getEnvironment(ctx context.Context, s *server, in *ByID) (*got[wire.Environment], error) {
@@ -194,7 +194,7 @@ type guardQuery struct {
 }
 
 func listGuards(ctx context.Context, s *server, q *guardQuery) (*listed[wire.Guard], error) {
-	return list(ctx, s, &q.Page, &guards, q.Namespace, false, all, without(guardOf))
+	return list(ctx, s, &q.Page, &guards, q.Namespace, nil, all, without(guardOf))
 }
 
 func getGuard(ctx context.Context, s *server, in *ByID) (*got[wire.Guard], error) {
@@ -215,7 +215,7 @@ type assessmentQuery struct {
 }
 
 func listAssessments(ctx context.Context, s *server, q *assessmentQuery) (*listed[wire.Assessment], error) {
-	return list(ctx, s, &q.Page, &assessments, q.Namespace, false,
+	return list(ctx, s, &q.Page, &assessments, q.Namespace, nil,
 		func(a *v1alpha1.EffectivenessAssessment, _ *wire.Uids) bool {
 			return q.Verdict == "" || q.Verdict == wire.Spell(a.Status.Verdict)
 		}, without(wire.AssessmentOf))

@@ -79,7 +79,7 @@ func problemOf(log *slog.Logger, err error) error {
 		seconds, _ := apierrors.SuggestsClientDelay(err)
 		return huma.ErrorWithHeaders(wire.NewProblem(wire.TooManyRequests, "the API server asks to wait"),
 			http.Header{"Retry-After": {strconv.Itoa(max(1, seconds))}})
-	case isUnavailable(err):
+	case isUnavailable(err), apierrors.IsResourceExpired(err):
 		log.Warn("the API server does not answer", "error", err)
 		return wire.NewProblem(wire.Unavailable, "the API server does not answer: try again")
 	}

@@ -17,13 +17,13 @@ type releaseQuery struct {
 }
 
 func listReleases(ctx context.Context, s *server, q *releaseQuery) (*listed[wire.Release], error) {
-	return list(ctx, s, &q.Page, &releases, q.Namespace, true, func(r *v1alpha1.ABRelease, uids *wire.Uids) bool {
+	return list(ctx, s, &q.Page, &releases, q.Namespace, &q.InEnvironment, func(r *v1alpha1.ABRelease, uids *wire.Uids) bool {
 		return q.keeps(uids.EnvironmentOf[r.Namespace], uids) && (q.Status == "" || q.Status == wire.ReleaseStatusOf(r))
 	}, wire.ReleaseOf)
 }
 
 func getRelease(ctx context.Context, s *server, in *ByID) (*got[wire.Release], error) {
-	r, uids, err := find(ctx, s, &releases, in.ID, true)
+	r, uids, err := find(ctx, s, &releases, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func getHealth(ctx context.Context, s *server, in *ByID) (*got[wire.Health], err
 }
 
 func listStrategies(ctx context.Context, s *server, q *struct{ Page }) (*listed[wire.Strategy], error) {
-	return list(ctx, s, &q.Page, &strategies, "", false, all, without(wire.StrategyOf))
+	return list(ctx, s, &q.Page, &strategies, "", nil, all, without(wire.StrategyOf))
 }
 
 func getStrategy(ctx context.Context, s *server, in *ByID) (*got[wire.Strategy], error) {

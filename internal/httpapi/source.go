@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -16,6 +17,9 @@ import (
 type source[T client.Object] struct {
 	// kind names the objects in problems.
 	kind string
+	// withNamespaces has the objects shown with the uid of their namespace, and with the Environment
+	// that the namespace belongs to.
+	withNamespaces bool
 	// all reads the objects of a namespace, or of all where none is named.
 	all func(ctx context.Context, c Cluster, namespace string) ([]T, error)
 	// named reads one object by the name that a path has in place of a uid.
@@ -47,24 +51,31 @@ func clusterScoped[T client.Object](kind string, list func() client.ObjectList, 
 	return source[T]{
 		kind: kind,
 		all: func(ctx context.Context, c Cluster, _ string) ([]T, error) {
-			return readAll[T](ctx, c, kind, list(), "")
+			return readAll[T](ctx, c, kind, list, "")
 		},
 		named: func(ctx context.Context, c Cluster, name string) (T, error) {
+			if !isName(name) {
+				var none T
+				return none, notFound(kind)
+			}
 			return readOne(ctx, c, kind, object(), "", name)
 		},
 	}
 }
+
+// isName tells whether the API server can have an object of this name. Paths of its own have no others.
+func isName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
 // namespaced is a collection of objects that paths name as NAMESPACE.NAME: a namespace has no dot.
 func namespaced[T client.Object](kind string, list func() client.ObjectList, object func() T) source[T] {
 	return source[T]{
 		kind: kind,
 		all: func(ctx context.Context, c Cluster, namespace string) ([]T, error) {
-			return readAll[T](ctx, c, kind, list(), namespace)
+			return readAll[T](ctx, c, kind, list, namespace)
 		},
 		named: func(ctx context.Context, c Cluster, name string) (T, error) {
 			namespace, name, found := strings.Cut(name, ".")
-			if !found || namespace == "" || name == "" {
+			if !found || !isName(namespace) || !isName(name) {
 				var none T
 				return none, notFound(kind)
 			}
@@ -78,8 +89,12 @@ var (
 		func() *v1alpha1.RemediationPolicy { return &v1alpha1.RemediationPolicy{} })
 	plans = namespaced("RemediationPlan", func() client.ObjectList { return &v1alpha1.RemediationPlanList{} },
 		func() *v1alpha1.RemediationPlan { return &v1alpha1.RemediationPlan{} })
-	releases = namespaced("ABRelease", func() client.ObjectList { return &v1alpha1.ABReleaseList{} },
-		func() *v1alpha1.ABRelease { return &v1alpha1.ABRelease{} })
+	releases = func() source[*v1alpha1.ABRelease] {
+		s := namespaced("ABRelease", func() client.ObjectList { return &v1alpha1.ABReleaseList{} },
+			func() *v1alpha1.ABRelease { return &v1alpha1.ABRelease{} })
+		s.withNamespaces = true
+		return s
+	}()
 	strategies = clusterScoped("RolloutStrategy", func() client.ObjectList { return &v1alpha1.RolloutStrategyList{} },
 		func() *v1alpha1.RolloutStrategy { return &v1alpha1.RolloutStrategy{} })
 	baselines = namespaced("Baseline", func() client.ObjectList { return &v1alpha1.BaselineList{} },
