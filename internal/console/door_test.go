@@ -88,7 +88,7 @@ func TestTheKeyBecomesACookieThatNoScriptReads(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		d.Guard(behind).ServeHTTP(w, r)
-		cookies := w.Result().Cookies()
+		cookies := (&http.Response{Header: w.Header()}).Cookies()
 		if len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteStrictMode || cookies[0].Path != "/" || cookies[0].Domain != "" {
 			t.Errorf("%s: the cookies are %v", target, cookies)
 		}

@@ -127,11 +127,11 @@ func policyTag(p *v1alpha1.RemediationPolicy) string {
 
 // notModified is the answer 304, which huma takes for an error.
 func notModified(tag string) error {
-	return huma.ErrorWithHeaders(&unchanged{}, http.Header{"ETag": {tag}})
+	return huma.ErrorWithHeaders(&notModifiedError{}, http.Header{"ETag": {tag}})
 }
 
-// unchanged is the answer to a caller who has the representation.
-type unchanged struct{}
+// notModifiedError is the answer to a caller who has the representation.
+type notModifiedError struct{}
 
-func (*unchanged) Error() string  { return "the caller has the representation" }
-func (*unchanged) GetStatus() int { return http.StatusNotModified }
+func (*notModifiedError) Error() string  { return "the caller has the representation" }
+func (*notModifiedError) GetStatus() int { return http.StatusNotModified }

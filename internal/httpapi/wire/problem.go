@@ -59,7 +59,7 @@ var problems = map[ProblemType]struct {
 }
 
 // Problem is an error as RFC 9457 has it.
-type Problem struct {
+type Problem struct { //nolint:errname // RFC 9457 calls it a problem
 	Type   string        `json:"type" format:"uri" doc:"The URI of the type. It never changes."`
 	Title  string        `json:"title"`
 	Status int           `json:"status"`

@@ -74,33 +74,46 @@ func (c *copier) values(to, from reflect.Value) {
 	case to.Type() == from.Type():
 		to.Set(from)
 	case c.special(to, from):
-	case to.Kind() == reflect.Pointer && from.Kind() == reflect.Pointer:
+	default:
+		c.nested(to, from)
+	}
+}
+
+// nested copies values that have others within them.
+func (c *copier) nested(to, from reflect.Value) {
+	switch [2]reflect.Kind{to.Kind(), from.Kind()} {
+	case [2]reflect.Kind{reflect.Pointer, reflect.Pointer}:
 		if !from.IsNil() {
 			to.Set(reflect.New(to.Type().Elem()))
 			c.values(to.Elem(), from.Elem())
 		}
-	case to.Kind() == reflect.Slice && from.Kind() == reflect.Slice:
-		if !from.IsNil() {
-			to.Set(reflect.MakeSlice(to.Type(), from.Len(), from.Len()))
-			for i := range from.Len() {
-				c.values(to.Index(i), from.Index(i))
-			}
-		}
-	case to.Kind() == reflect.Map && from.Kind() == reflect.Map:
+	case [2]reflect.Kind{reflect.Slice, reflect.Slice}:
+		c.slices(to, from)
+	case [2]reflect.Kind{reflect.Map, reflect.Map}:
 		c.maps(to, from)
-	case to.Kind() == reflect.Struct && from.Kind() == reflect.Struct:
+	case [2]reflect.Kind{reflect.Struct, reflect.Struct}:
 		c.structs(to, from)
-	case to.Kind() == reflect.Pointer && from.Kind() == reflect.Struct:
+	case [2]reflect.Kind{reflect.Pointer, reflect.Struct}:
 		if !from.IsZero() { // an object that a kind has empty is absent
 			to.Set(reflect.New(to.Type().Elem()))
 			c.values(to.Elem(), from)
 		}
-	case to.Kind() == reflect.Struct && from.Kind() == reflect.Pointer:
+	case [2]reflect.Kind{reflect.Struct, reflect.Pointer}:
 		if !from.IsNil() {
 			c.values(to, from.Elem())
 		}
 	default:
 		panic(fmt.Sprintf("%s cannot be copied into %s", from.Type(), to.Type()))
+	}
+}
+
+func (c *copier) slices(to, from reflect.Value) {
+	if from.IsNil() {
+		return
+	}
+	to.Set(reflect.MakeSlice(to.Type(), from.Len(), from.Len()))
+	for i := range from.Len() {
+		c.values(to.Index(i), from.Index(i))
 	}
 }
 

@@ -55,7 +55,8 @@ func openConsole(t *testing.T, user, group string) *browser {
 	address := strings.TrimPrefix(strings.TrimSpace(line), "Serving on ")
 	jar, err := cookiejar.New(nil)
 	must(t, err)
-	b := &browser{&http.Client{Jar: jar}, address[:strings.Index(address, "/?")]}
+	base, _, _ := strings.Cut(address, "/?")
+	b := &browser{&http.Client{Jar: jar}, base}
 	t.Cleanup(b.CloseIdleConnections)
 	if code, body := b.send(t, strings.TrimPrefix(address, b.base)); code != http.StatusOK {
 		t.Fatalf("the address of %s: %d %s", user, code, body)
