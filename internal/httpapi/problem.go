@@ -60,8 +60,7 @@ func validationProblem(status int, message string, errs ...error) huma.StatusErr
 // problemOf makes a problem of an error of a read. Words of the API server about an object are the
 // caller's to read; an error that is no answer of the API server is logged and not told.
 func problemOf(log *slog.Logger, err error) error {
-	var answered huma.StatusError
-	if errors.As(err, &answered) {
+	if _, answered := errors.AsType[huma.StatusError](err); answered {
 		return err
 	}
 	read := &readError{}

@@ -36,7 +36,7 @@ func (d Duration) String() string {
 	}
 	if days := left / day; days > 0 {
 		fmt.Fprintf(&b, "%d.", days)
-		left -= days * day
+		left %= day
 	}
 	fmt.Fprintf(&b, "%02d:%02d:%02d", left/time.Hour, left/time.Minute%60, left/time.Second%60)
 	if fraction := left % time.Second; fraction > 0 {

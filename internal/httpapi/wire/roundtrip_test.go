@@ -50,8 +50,8 @@ func fill(t *rapid.T, at reflect.Value) {
 			at.SetMapIndex(reflect.ValueOf("key").Convert(kind.Key()), value)
 		}
 	case kind.Kind() == reflect.Struct:
-		for i := range at.NumField() {
-			fill(t, at.Field(i))
+		for _, field := range at.Fields() {
+			fill(t, field)
 		}
 	default:
 		panic("cannot fill " + kind.String())

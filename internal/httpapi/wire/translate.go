@@ -228,7 +228,7 @@ func takePercentage(to reflect.Value, percent float64) bool {
 // word copies between a [Word] and an enum.
 func (c *copier) word(to, from reflect.Value) bool {
 	if to.CanAddr() {
-		if word, ok := to.Addr().Interface().(spelled); ok && from.Kind() == reflect.String {
+		if word, ok := reflect.TypeAssert[spelled](to.Addr()); ok && from.Kind() == reflect.String {
 			word.spell(from.String())
 			return true
 		}
@@ -236,7 +236,7 @@ func (c *copier) word(to, from reflect.Value) bool {
 	if to.Kind() == reflect.String && from.Kind() == reflect.String {
 		text := from.String()
 		if from.CanAddr() {
-			if word, ok := from.Addr().Interface().(spelled); ok {
+			if word, ok := reflect.TypeAssert[spelled](from.Addr()); ok {
 				value, err := word.parse()
 				if err != nil && c.err == nil {
 					c.err = err
