@@ -6,7 +6,7 @@
 // Start at [Run], which builds the command tree and turns an error into
 // kubectl's words and an exit code. Each verb, or group of verbs, is a package below:
 //
-//	cli ──▶ accept, adopt, blame, diff, doctor, evidence, halt, hash, history,
+//	cli ──▶ accept, adopt, blame, console, diff, doctor, evidence, halt, hash, history,
 //	   │    plan, policy, proxies, remediate, status
 //	   │       │
 //	   │       ▼

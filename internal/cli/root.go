@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/adopt"
 	"github.com/plumbline-dev/plumbline/internal/cli/assess"
 	"github.com/plumbline-dev/plumbline/internal/cli/blame"
+	"github.com/plumbline-dev/plumbline/internal/cli/console"
 	"github.com/plumbline-dev/plumbline/internal/cli/diff"
 	"github.com/plumbline-dev/plumbline/internal/cli/doctor"
 	"github.com/plumbline-dev/plumbline/internal/cli/evidence"
@@ -38,7 +39,7 @@ type app struct{ *invocation.Invocation }
 var verbs = []func(*invocation.Invocation) *cobra.Command{
 	status.Command, diff.Command, blame.Command, history.Command, accept.Command, lift.Command, remediate.Command, status.CheckCommand,
 	plan.Command, policy.Command, assess.Command, halt.Command, halt.UnhaltCommand, evidence.Command,
-	release.Command, proxies.Command, adopt.Command, doctor.Command,
+	release.Command, proxies.Command, adopt.Command, doctor.Command, console.Command,
 	hash.Command, completionCommand, optionsCommand, versionCommand,
 }
 

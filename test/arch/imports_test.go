@@ -149,6 +149,39 @@ func TestActionsKnowNoCommandLine(t *testing.T) {
 	}
 }
 
+// The library of the REST API makes schemas from Go types. It has variables of its package for
+// settings, so two users of it would change each other.
+func TestOneTreeUsesTheLibraryOfTheRESTAPI(t *testing.T) {
+	const tree, library = "internal/httpapi", "github.com/danielgtaylor/huma/"
+	used := false
+	for _, p := range listPackages(t) {
+		i := slices.IndexFunc(p.Imports, func(imported string) bool { return strings.HasPrefix(imported, library) })
+		if used = used || i >= 0; i >= 0 && !inTree(p.ImportPath, tree) {
+			t.Errorf("%s imports %s: only %s does", p.ImportPath, p.Imports[i], tree)
+		}
+	}
+	if !used {
+		t.Fatalf("no package imports %s", library)
+	}
+}
+
+// What the REST API sends is made from values, so that each door sends the same.
+func TestTheWireModelReachesNoCluster(t *testing.T) {
+	const model = module + "/internal/httpapi/wire"
+	for _, p := range listPackages(t) {
+		if p.ImportPath != model {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if strings.HasPrefix(dep, "k8s.io/client-go/") || strings.HasPrefix(dep, "sigs.k8s.io/controller-runtime/") {
+				t.Errorf("%s depends on %s: it must have no effects", p.ImportPath, dep)
+			}
+		}
+		return
+	}
+	t.Fatalf("%s not found", model)
+}
+
 // sharedByVerbs are the packages of the plugin that the packages of its verbs may import.
 var sharedByVerbs = []string{"invocation", "guarded", "comparison", "documents", "remediation", "preview"}
 

@@ -53,8 +53,9 @@ var abandoned = []abandonment{
 		regexp.MustCompile(`Plumbline(DetailsDropped|ClustersWithheld|EvidenceUnreadable|ProxyAuthorityStale|ProxiesRefuse\b|StampPolicyAway|ReplicasUnheard|GuardInert|GuardsUnread)`)},
 }
 
-// foreign are names of other projects that are spelled otherwise.
-var foreign = regexp.MustCompile(`upstream_rq_\(?cancelled`)
+// foreign are names of other projects that are spelled otherwise, and words that the REST API has
+// from a published design.
+var foreign = regexp.MustCompile("upstream_rq_\\(?cancelled|([\"`=]|- )(cancelled|(digest|status)_mismatch)\\b")
 
 // find returns where the name is in a body; nil if it is not there.
 func (a *abandonment) find(body, lower []byte) []int {

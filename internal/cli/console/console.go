@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"log/slog"
+	"os/exec"
+	"runtime"
+
+	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	door "github.com/plumbline-dev/plumbline/internal/console"
+	"github.com/plumbline-dev/plumbline/internal/httpapi"
+)
+
+// app carries out the command with an invocation.
+type app struct{ *invocation.Invocation }
+
+type options struct {
+	port      int
+	noBrowser bool
+}
+
+// Command returns the command "console".
+func Command(inv *invocation.Invocation) *cobra.Command {
+	a := &app{Invocation: inv}
+	var o options
+	cmd := &cobra.Command{
+		Use:   "console",
+		Short: "Serve the REST API on this machine, with your kubeconfig",
+		Long: `Serve the REST API on 127.0.0.1 with your own kubeconfig until you end the command.
+The command installs no object in the cluster. The API server sees you, so you read as
+much as with kubectl.
+
+The address has a random key. Open it once, and your browser keeps the key in a cookie.
+Requests without the key are refused.`,
+		Example: invocation.Examples(
+			"# Serve on any free port, and open a browser", "%s console",
+			"# Serve on a port of your choice, and print the address alone", "%s console --port 8090 --no-browser"),
+		Args: invocation.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.port < 0 || o.port > 65535 {
+				return invocation.UsageErrorf(cmd, "--port must be 0 to 65535, not %d", o.port)
+			}
+			return a.console(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().IntVar(&o.port, "port", 0, "Port of 127.0.0.1. 0 takes a free one.")
+	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "If true, print the address and open no browser.")
+	return cmd
+}
+
+// kubeconfig is the cluster as the user of the kubeconfig reads it.
+type kubeconfig struct{ *invocation.Cluster }
+
+// Whoami asks the API server for the name and the groups of the user.
+func (k kubeconfig) Whoami(ctx context.Context) (authenticationv1.UserInfo, error) {
+	return actions.AskIdentity(ctx, k)
+}
+
+func (a *app) console(ctx context.Context, o options) error {
+	c, err := a.Connect()
+	if err != nil {
+		return err
+	}
+	api, err := httpapi.New(kubeconfig{c}, a.Version, slog.New(slog.NewTextHandler(a.ErrOut, nil)))
+	if err != nil {
+		return err
+	}
+	listener, d, err := door.Listen(ctx, o.port)
+	if err != nil {
+		return err
+	}
+	if err := a.Print("Serving on " + d.URL() + "\n"); err != nil {
+		return err
+	}
+	if !o.noBrowser {
+		if err := open(ctx, d.URL()); err != nil {
+			a.Warn("no browser was opened: %v", err)
+		}
+	}
+	return door.Serve(ctx, listener, d.Guard(api))
+}
+
+// open has the system show an address. It does not wait: some systems return when the browser ends.
+func open(ctx context.Context, address string) error {
+	program, arguments := "xdg-open", []string{address}
+	switch runtime.GOOS {
+	case "darwin":
+		program = "open"
+	case "windows":
+		program, arguments = "rundll32", []string{"url.dll,FileProtocolHandler", address}
+	}
+	cmd := exec.CommandContext(ctx, program, arguments...) //nolint:gosec // the address is that of the door
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }() // so that no zombie is left
+	return nil
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package httpapi serves the REST API: the objects of package wire at the paths of the published
+// designs, described by an OpenAPI document that is made from the same table of operations.
+//
+// A request passes
+//
+//	Protect ──▶ the door ──▶ mux ──▶ operation ──▶ Cluster
+//
+// [Protect] bounds the requests of browsers. A door knows the caller: internal/console has the door of
+// the plugin. An operation reads by [Cluster] with the rights of the caller, and has no rights of its
+// own. All errors are problems of RFC 9457 ([wire.Problem]).
+//
+// Reads are here; writes are to come.
+package httpapi

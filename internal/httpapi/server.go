@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
+)
+
+// Prefix is before the path of each operation.
+const Prefix = "/api/v1"
+
+// DocumentPath is where the OpenAPI document is, with .yaml or .json behind it.
+const DocumentPath = Prefix + "/openapi"
+
+// API answers requests. [New] makes one.
+type API struct {
+	mux      *routes
+	document *huma.OpenAPI
+}
+
+// server has the values that operations share.
+type server struct {
+	cluster Cluster
+	log     *slog.Logger
+}
+
+// routes is a mux that knows its patterns.
+type routes struct {
+	*http.ServeMux
+	patterns []string
+}
+
+// HandleFunc adds a route.
+func (r *routes) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
+	r.patterns = append(r.patterns, pattern)
+	r.ServeMux.HandleFunc(pattern, handler)
+}
+
+// New returns the API about a cluster. The version of Plumbline is that of the document.
+func New(cluster Cluster, version string, log *slog.Logger) (*API, error) {
+	mux := &routes{ServeMux: http.NewServeMux()}
+	s := &server{cluster: cluster, log: log}
+	registered := humago.New(mux, configuration(version))
+	for _, o := range operations() {
+		o.register(registered, describe(&o), s)
+	}
+	a := &API{mux: mux, document: registered.OpenAPI()}
+	if err := a.serveDocument(); err != nil {
+		return nil, err
+	}
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprintf(w, "Plumbline %s serves its API below %s, and no pages yet.\nThe OpenAPI document is at %s.yaml.\n", version, Prefix, DocumentPath)
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		WriteProblem(w, wire.NewProblem(wire.NotFound, fmt.Sprintf("no operation is at %s %s", r.Method, r.URL.Path)))
+	})
+	return a, nil
+}
+
+// configuration has huma serve operations alone: no page that loads scripts from
+// elsewhere, no schemas, and no $schema in answers.
+func configuration(version string) huma.Config {
+	return huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title: "Plumbline", Version: version,
+				Description: "Drift, remediation and releases, as the caller may read them. All errors are problems of RFC 9457.",
+				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+			},
+			Components: &huma.Components{Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)},
+		},
+		Formats: map[string]huma.Format{
+			"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat,
+		},
+		DefaultFormat: "application/json", RejectUnknownQueryParameters: true,
+	}
+}
+
+// statuses are those of the problems that a read can have, beside those that huma documents itself.
+var statuses = []int{
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMisdirectedRequest,
+	http.StatusTooManyRequests, http.StatusServiceUnavailable,
+}
+
+func describe(o *operation) huma.Operation {
+	return huma.Operation{
+		OperationID: o.id, Method: o.method, Path: o.path, Summary: o.summary, Tags: []string{o.tag}, Errors: slices.Clone(statuses),
+		MaxBodyBytes: wire.MaxBytes,
+		Responses:    map[string]*huma.Response{strconv.Itoa(http.StatusNotModified): {Description: "The caller has the representation."}},
+		Extensions: map[string]any{"x-codeSamples": []map[string]string{
+			{"lang": "Shell", "source": "curl " + o.example},
+		}},
+	}
+}
+
+// exampleOf is the path of an operation with an id in it, or with a query behind it.
+func exampleOf(path, example string) string {
+	if strings.Contains(path, "{id}") {
+		return strings.Replace(path, "{id}", example, 1)
+	}
+	return path + example
+}
+
+// serveDocument serves the OpenAPI document in both of its forms.
+func (a *API) serveDocument() error {
+	text, err := a.Document()
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(a.document)
+	if err != nil {
+		return fmt.Errorf("encoding the OpenAPI document: %w", err)
+	}
+	for form, body := range map[string][]byte{"yaml": text, "json": raw} {
+		a.mux.HandleFunc("GET "+DocumentPath+"."+form, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/openapi+"+form)
+			_, _ = w.Write(body) // a caller who does not listen needs no answer
+		})
+	}
+	return nil
+}
+
+// Document returns the OpenAPI document as YAML, with its keys sorted.
+func (a *API) Document() ([]byte, error) {
+	raw, err := json.Marshal(a.document)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the OpenAPI document: %w", err)
+	}
+	var tree any
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		return nil, fmt.Errorf("reading the OpenAPI document: %w", err)
+	}
+	var text bytes.Buffer
+	encoder := yaml.NewEncoder(&text)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(tree); err != nil {
+		return nil, fmt.Errorf("encoding the OpenAPI document as YAML: %w", err)
+	}
+	return text.Bytes(), nil
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+
+// Routes returns the patterns of all routes, as http.ServeMux has them.
+func (a *API) Routes() []string { return slices.Clone(a.mux.patterns) }
+
+// WriteProblem answers with a problem.
+func WriteProblem(w http.ResponseWriter, p *wire.Problem) {
+	w.Header().Set("Content-Type", p.ContentType(""))
+	w.WriteHeader(p.Status)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(p) // a caller who does not listen needs no answer
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/evidence/packet"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
+)
+
+var someUids = &Uids{
+	Environments:  map[string]string{"production": "e0000000-0000-4000-8000-000000000001"},
+	Namespaces:    map[string]string{"shop": "d0000000-0000-4000-8000-000000000001"},
+	EnvironmentOf: map[string]string{"shop": "production"},
+}
+
+// read makes an object of the file in testdata; an unknown field fails the test.
+func read[T any](t testing.TB, name string) *T {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := new(T)
+	if err := yaml.UnmarshalStrict(raw, object); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return object
+}
+
+// shown is an object of the API, with a reader of its JSON.
+type shown struct {
+	value any
+	// again decodes a body and encodes it.
+	again func(body []byte) ([]byte, error)
+}
+
+func showing[T any](value T) shown {
+	return shown{value, func(body []byte) ([]byte, error) {
+		if body[0] != '{' {
+			return body, json.Unmarshal(body, new(T))
+		}
+		decoded, err := Decode[T](body)
+		if err != nil {
+			return nil, err
+		}
+		return encode(decoded)
+	}}
+}
+
+func encode(value any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	err := encoder.Encode(value)
+	return b.Bytes(), err
+}
+
+// objects are one of each sort, by the names of their golden files.
+func objects(t testing.TB) map[string]shown {
+	plan, release := read[v1alpha1.RemediationPlan](t, "plan"), read[v1alpha1.ABRelease](t, "release")
+	policy := read[v1alpha1.RemediationPolicy](t, "policy")
+	return map[string]shown{
+		"policy":        showing(PolicyOf(policy, someUids)),
+		"policy-status": showing(PolicyStatusOf(policy)),
+		"plan":          showing(PlanOf(plan, someUids)),
+		"history":       showing(ResultOf(plan)),
+		"preview": showing(PreviewOf([]v1alpha1.RemediationPlan{*plan}, []v1alpha1.LeftOut{{BaselineName: "deployment-api", Reason: "Mode"}},
+			[]DryRun{{TargetID: "9f6a1b1c-2a6d-4e39-b0a4-1c6b0a7d3003", Accepted: true}}, someUids)),
+		"evidence":    showing(EvidenceOf(somePacket(), []json.RawMessage{json.RawMessage(`{"payload":"e30="}`)}, []string{"record 3 is missing"})),
+		"release":     showing(ReleaseOf(release, someUids)),
+		"traffic":     showing(TrafficOf(release)),
+		"health":      showing(HealthOf(release)),
+		"strategy":    showing(StrategyOf(read[v1alpha1.RolloutStrategy](t, "strategy"))),
+		"baseline":    showing(BaselineOf(read[v1alpha1.Baseline](t, "baseline"))),
+		"environment": showing(EnvironmentOf(read[v1alpha1.Environment](t, "environment"))),
+		"guard":       showing(ClusterGuardOf(read[v1alpha1.ClusterSpecGuard](t, "guard"))),
+		"assessment":  showing(AssessmentOf(read[v1alpha1.EffectivenessAssessment](t, "assessment"))),
+		"proxy": showing(ProxyOf("xds-0", &struct {
+			Namespace, Pod, PodUID string
+			Stages                 map[VisitorStage]int
+		}{"shop", "front-0", "uid-front-0", map[VisitorStage]int{"Acknowledged": 4}})),
+		"whoami":  showing(WhoamiOf(&authenticationv1.UserInfo{Username: "alice", UID: "7", Groups: []string{"sre", "system:authenticated"}})),
+		"problem": showing(*NewProblem(Invalid, "", FieldError{"body.trigger", `"age" is none of immediate`})),
+	}
+}
+
+// VisitorStage stands for the enum of a document that has one.
+type VisitorStage string
+
+func somePacket() *packet.Packet {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	return &packet.Packet{
+		ID: "7c0e1f5a.11-13", InitiatedBy: "system:auto", InitiatedAt: at, CompletedAt: at.Add(time.Minute),
+		Policy:             packet.Policy{Content: packet.Content{Body: json.RawMessage(`{"trigger":"Immediate"}`)}},
+		DetectedDrift:      []packet.Drift{{Step: 0, Object: "apps/v1/Deployment/shop/web#u", DriftType: "DigestMismatch", FirstSeen: at.Add(-time.Hour), Paths: []string{"/spec"}}},
+		Results:            []packet.Result{{Step: 0, Status: "Verified", PreviousDigest: "pl2:aa", CurrentDigest: "pl2:bb", Record: 12}},
+		GeneratedArtifacts: []packet.Artifact{{Digest: "sha256:ef"}},
+	}
+}
+
+func TestEachObjectIsShownAsItsGoldenFile(t *testing.T) {
+	for name, object := range objects(t) {
+		t.Run(name, func(t *testing.T) {
+			body, err := encode(object.value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Check(t, filepath.Join("testdata", name+".json"), body)
+		})
+	}
+}
+
+func TestEachObjectIsReadAsItWasShown(t *testing.T) {
+	for name, object := range objects(t) {
+		t.Run(name, func(t *testing.T) {
+			body, err := encode(object.value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := object.again(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(body, again) {
+				t.Errorf("%s\nis read and shown as\n%s", body, again)
+			}
+		})
+	}
+}
