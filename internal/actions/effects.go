@@ -86,7 +86,7 @@ func FindRunChain(all []v1alpha1.EffectivenessAssessment, of *v1alpha1.Effective
 			history = append(history, r)
 		}
 	}
-	return effect.FindChain(history, true, FindLiveHash(all, of, ""), now, time.Time{})
+	return effect.FindChain(history, FindLiveHash(all, of, ""), now, time.Time{})
 }
 
 // CountRecent counts the writes of an action on the object, or the release, of an assessment within the time in which too

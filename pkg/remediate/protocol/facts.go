@@ -189,6 +189,7 @@ type StepFacts struct {
 	Assessment *Assessment
 	// AssessmentRecorded: Yes, or Unknown to ask again. AssessmentEvidence names the record.
 	AssessmentRecorded Answer
+	AssessmentEvidence *v1alpha1.StepEvidence
 	// Judged: Yes when the ledger knows the verdict, or Unknown to ask again. Turned is what the
 	// verdict turned the breaker to; empty if it turned none. Told says that people know it.
 	Judged Answer
