@@ -11,25 +11,25 @@ import (
 // Assessment is an EffectivenessAssessment: whether a write helped.
 type Assessment struct {
 	Object
-	Plan          *v1alpha1.AssessedStep           `json:"plan,omitempty" kind:"-"`
-	Policy        v1alpha1.AssessedPolicy          `json:"policy"`
-	CorrelationID string                           `json:"correlationId"`
-	RequestedBy   string                           `json:"requestedBy,omitempty"`
-	Action        Word[v1alpha1.RemediationAction] `json:"action"`
-	Target        AssessedTarget                   `json:"target"`
-	Execution     Word[v1alpha1.Execution]         `json:"execution"`
-	WrittenAt     *time.Time                       `json:"writtenAt" kind:"WrittenTime"`
-	Phase         Word[v1alpha1.AssessmentPhase]   `json:"phase,omitempty"`
-	Verdict       Word[v1alpha1.EffectVerdict]     `json:"verdict,omitempty"`
-	Score         *int32                           `json:"score"`
-	Integrity     Word[v1alpha1.SpecIntegrity]     `json:"integrity,omitempty"`
-	AlertDecay    Word[v1alpha1.AlertDecay]        `json:"alertDecay,omitempty"`
-	Reason        Word[v1alpha1.AssessmentReason]  `json:"reason,omitempty"`
-	Message       string                           `json:"message,omitempty"`
-	Components    []AssessedComponent              `json:"components"`
-	SideEffects   []string                         `json:"sideEffects,omitempty"`
-	CompletedAt   *time.Time                       `json:"completedAt" kind:"CompletionTime"`
-	Conditions    []Condition                      `json:"conditions,omitempty"`
+	Plan          *v1alpha1.AssessedStep          `json:"plan,omitempty" kind:"-"`
+	Policy        v1alpha1.AssessedPolicy         `json:"policy"`
+	CorrelationID string                          `json:"correlationId"`
+	RequestedBy   string                          `json:"requestedBy,omitempty"`
+	Action        Word[v1alpha1.AssessedAction]   `json:"action"`
+	Target        AssessedTarget                  `json:"target"`
+	Execution     Word[v1alpha1.Execution]        `json:"execution"`
+	WrittenAt     *time.Time                      `json:"writtenAt" kind:"WrittenTime"`
+	Phase         Word[v1alpha1.AssessmentPhase]  `json:"phase,omitempty"`
+	Verdict       Word[v1alpha1.EffectVerdict]    `json:"verdict,omitempty"`
+	Score         *int32                          `json:"score"`
+	Integrity     Word[v1alpha1.SpecIntegrity]    `json:"integrity,omitempty"`
+	AlertDecay    Word[v1alpha1.AlertDecay]       `json:"alertDecay,omitempty"`
+	Reason        Word[v1alpha1.AssessmentReason] `json:"reason,omitempty"`
+	Message       string                          `json:"message,omitempty"`
+	Components    []AssessedComponent             `json:"components"`
+	SideEffects   []string                        `json:"sideEffects,omitempty"`
+	CompletedAt   *time.Time                      `json:"completedAt" kind:"CompletionTime"`
+	Conditions    []Condition                     `json:"conditions,omitempty"`
 }
 
 // AssessedTarget is the object that was written.

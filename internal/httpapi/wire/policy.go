@@ -98,12 +98,13 @@ type Exceptions struct {
 
 // Effectiveness says how the effect of a remediation is measured.
 type Effectiveness struct {
-	Stabilization    *Duration     `json:"stabilization,omitempty"`
-	Validity         *Duration     `json:"validity,omitempty"`
-	AlertCheckDelay  *Duration     `json:"alertCheckDelay,omitempty"`
-	PropagationDelay *Duration     `json:"propagationDelay,omitempty"`
-	Alerts           *EffectAlerts `json:"alerts,omitempty"`
-	Metrics          *EffectMetric `json:"metrics,omitempty"`
+	Stabilization    *Duration                   `json:"stabilization,omitempty"`
+	Validity         *Duration                   `json:"validity,omitempty"`
+	AlertCheckDelay  *Duration                   `json:"alertCheckDelay,omitempty"`
+	PropagationDelay *Duration                   `json:"propagationDelay,omitempty"`
+	Alerts           *EffectAlerts               `json:"alerts,omitempty"`
+	Metrics          *EffectMetric               `json:"metrics,omitempty"`
+	Hashes           Word[v1alpha1.EffectHashes] `json:"hashes,omitempty"`
 }
 
 // EffectAlerts say which alerts are about a target.

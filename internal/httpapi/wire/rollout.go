@@ -31,7 +31,9 @@ type RolloutDeadlines struct {
 
 // RolloutAnalysis says how a run is measured.
 type RolloutAnalysis struct {
-	CohortCheck *Duration `json:"cohortCheck,omitempty"`
+	CohortCheck      *Duration                      `json:"cohortCheck,omitempty"`
+	Control          Word[v1alpha1.ControlType]     `json:"control,omitempty"`
+	ControlPodLabels map[string]v1alpha1.LabelValue `json:"controlPodLabels,omitempty"`
 }
 
 // RolloutGates can hold or fail a run.

@@ -36,6 +36,8 @@ var vocabularies = map[reflect.Type]vocabulary{
 	// Questions about an effect, and their answers.
 	reflect.TypeFor[v1alpha1.MatchOperator]():   terms("Equals", "NotEquals", "Matches", "NotMatches"),
 	reflect.TypeFor[v1alpha1.EffectObjective](): terms("LowerIsBetter", "HigherIsBetter"),
+	reflect.TypeFor[v1alpha1.AssessedAction]():  terms("NotifyOnly", "Reconcile", "Rollback", "Scale", "Restart", "Quarantine", "Promote"),
+	reflect.TypeFor[v1alpha1.EffectHashes]():    terms("ddem002"),
 	reflect.TypeFor[v1alpha1.EffectVerdict]():   terms("Effective", "Ineffective", "Inconclusive", "Invalidated"),
 	reflect.TypeFor[v1alpha1.AssessmentPhase](): terms("Pending", "WaitingForPropagation", "Stabilizing", "Assessing", "Completed", "Failed"),
 	reflect.TypeFor[v1alpha1.AssessmentReason](): terms("Full", "Partial", "Expired", "NoExecution", "MetricsTimedOut", "SpecDrift",
@@ -74,6 +76,7 @@ var vocabularies = map[reflect.Type]vocabulary{
 	reflect.TypeFor[v1alpha1.PromotionPolicy]():          terms("KeepVariation", "UpdateBaseline", "AwaitBaseline"),
 	reflect.TypeFor[v1alpha1.FallbackPolicy]():           terms("Wait", "HoldMinReplicas"),
 	reflect.TypeFor[v1alpha1.ApprovalPolicy]():           terms("Anyone", "NotAuthor"),
+	reflect.TypeFor[v1alpha1.ControlType]():              terms("Stable", "Fresh"),
 	reflect.TypeFor[v1alpha1.SupersedePolicy]():          terms("Restart", "Queue", "Reject"),
 	reflect.TypeFor[v1alpha1.GateEvent]():                terms("BeforeStart", "BeforeStage", "DuringStage", "BeforePromotion", "AfterRollback"),
 	reflect.TypeFor[v1alpha1.RunState]():                 terms("Created", "Deploying", "Running", "Promoting", "Completed", "RolledBack"),

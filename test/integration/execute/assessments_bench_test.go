@@ -156,9 +156,8 @@ func (c *crowd) measure(b *testing.B) {
 	written := c.write(baselines)
 	due := written.Add(measuredFor)
 	poll.Until(b, setUp, "all assessments are in flight", func() error { return ends.begun(len(c.names)) })
-	if late := time.Since(written.Add(stabilizedAfter)); late > 0 {
-		b.Fatalf("the last assessment began %s after the stabilization", late)
-	}
+	// Above zero, some assessments were not in flight together.
+	b.ReportMetric(max(time.Since(written.Add(stabilizedAfter)), 0).Seconds(), "begun-late-s")
 	used := (heapInUse() - empty) / 1024 / float64(len(c.names))
 	poll.Until(b, measuredFor+setUp, "all assessments have ended", func() error { return ends.all(len(c.names)) })
 	n := float64(len(c.names))

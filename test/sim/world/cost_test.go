@@ -253,7 +253,7 @@ func TestTheRequestsBeforeTheWriteOfOneObject(t *testing.T) {
 		"GET remediationplans": 1, "GET remediationpolicies": 3,
 		"LIST clusterspecguards": 2, "LIST environments": 3, "LIST guarddefaults": 2, "LIST namespaces": 2, "LIST poddisruptionbudgets": 2, "LIST specguards": 2,
 		"POST remediationledgers": 2, "POST selfsubjectaccessreviews": 2, "POST subjectaccessreviews": 1,
-		"PUT baselines": 1, "PUT deployments": 2, "PUT environments": 1, "PUT remediationledgers": 5, "PUT remediationplans": 3,
+		"PATCH environments": 1, "PUT baselines": 1, "PUT deployments": 2, "PUT remediationledgers": 5, "PUT remediationplans": 3,
 	}
 	if diff := cmp.Diff(want, c.before); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

@@ -60,12 +60,17 @@ type AssessmentSubject struct {
 // +kubebuilder:validation:MaxLength=16
 type AssessedAction string
 
-// The actions of a run. A step of a plan has its RemediationAction.
+// The actions. Those of a step of a plan are those of RemediationAction.
 const (
+	AssessedNotifyOnly AssessedAction = "NotifyOnly"
+	AssessedReconcile  AssessedAction = "Reconcile"
+	// AssessedRollback: of a step, that of ActionRollback; of a run, the active variation got all requests back.
+	AssessedRollback   AssessedAction = "Rollback"
+	AssessedScale      AssessedAction = "Scale"
+	AssessedRestart    AssessedAction = "Restart"
+	AssessedQuarantine AssessedAction = "Quarantine"
 	// AssessedPromote: the canary got all requests, and its revision stays.
 	AssessedPromote AssessedAction = "Promote"
-	// AssessedRollback: the active variation got all requests back; of a step, that of ActionRollback.
-	AssessedRollback AssessedAction = AssessedAction(ActionRollback)
 )
 
 // AssessedPolicy is the RemediationPolicy by which the subject was carried out.
