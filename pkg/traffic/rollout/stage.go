@@ -47,9 +47,7 @@ func (m *machine) deploy() bool {
 	switch {
 	case !m.isInForce(m.split()):
 		return false
-	case !m.hasHold() && (m.isPaused() || !m.isHeldUp()), run.isScaled() && (m.isPaused() || !m.isSized(run.firstSize())):
-		return false
-	case m.compares(run.firstWeight()) && (m.isPaused() || !m.isControlSized(run.firstWeight())):
+	case m.needsWork() && (m.isPaused() || !m.isWorkDone()):
 		return false
 	case !is || canary.Updated < canary.Targets || canary.Ready < wants:
 		return m.waitPods(run.Canary, canary, wants)
@@ -70,6 +68,21 @@ func (m *machine) deploy() bool {
 	run.State = Running
 	m.shift(0)
 	return true
+}
+
+// needsWork tells whether the executor has to write something before the first stage.
+func (m *machine) needsWork() bool {
+	return !m.hasHold() || m.next.Run.isScaled() || m.compares(m.next.Run.firstWeight())
+}
+
+// isWorkDone asks the executor for its writes before the first stage, one after the other.
+func (m *machine) isWorkDone() bool {
+	run := m.next.Run
+	switch {
+	case !m.hasHold() && !m.isHeldUp(), run.isScaled() && !m.isSized(run.firstSize()):
+		return false
+	}
+	return !m.compares(run.firstWeight()) || m.isControlSized(run.firstWeight())
 }
 
 // firstWeight is what the canary needs endpoints for before the first stage. Before a stage without requests it

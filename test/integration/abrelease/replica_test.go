@@ -93,7 +93,7 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 	serving, counting, begin := make(chan *serve.Server, 1), make(chan *receive.Server, 1), make(chan struct{})
 	server.Serving = func(s *serve.Server) { serving <- s }
 	server.Counting = func(s *receive.Server) { counting <- s }
-	server.Setup.Times.OldConnections, server.Setup.Times.Silence = s.oldConnections, s.silence
+	server.Times.OldConnections, server.Times.Silence = s.oldConnections, s.silence
 	server.Releases.Times.KeptFor = s.keptFor
 	server.Releases.Routers, server.Releases.Rollouts = r.routers, s.rollouts != nil
 	if r.lead = sync.OnceFunc(func() { close(begin) }); as != waits {

@@ -75,7 +75,7 @@ func startMesh(t *testing.T) *mesh {
 	m := &mesh{discoveryserver.New(t, discovery, rendered.Namespace, freeport.Address(t), &certificate, inprocess.Log(t)), authority}
 	lead := make(chan struct{})
 	close(lead)
-	m.Lead, m.Setup.Times.OldConnections = lead, time.Nanosecond // pods of tests have no connections from before
+	m.Lead, m.Times.OldConnections = lead, time.Nanosecond // pods of tests have no connections from before
 	m.Start(t, patience)
 	return m
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -128,7 +129,7 @@ func TestTheEffectOfRuns(t *testing.T) {
 		t.Errorf("it is owned by %+v, and is about %+v and %+v", owner, promoted.Spec.Target, promoted.Spec.Signal)
 	}
 
-	second := append(first, historyLine(4, 4, time.Minute, rollout.RunCreated, 0), historyLine(5, 4, time.Minute, rollout.StageStarted, 10), historyLine(6, 4, 0, rollout.RunRolledBack, 0))
+	second := append(slices.Clone(first), historyLine(4, 4, time.Minute, rollout.RunCreated, 0), historyLine(5, 4, time.Minute, rollout.StageStarted, 10), historyLine(6, 4, 0, rollout.RunRolledBack, 0))
 	w.endRun(4, "RolledBack", "stable", second...)
 	w.assessed(4, "stabilizes", stabilizes)
 	w.SetImage(mallory, "web", remediation.EvilImage)

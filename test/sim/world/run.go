@@ -93,6 +93,16 @@ func Run(seed uint64, o Options) *Report {
 		c.repeatRefused()
 	}
 	w := newWorld(s, c, o.Mutant)
+	w.spawn(c)
+	s.Disturb(c.chances)
+	s.Run(c.messages, w.ended)
+	ended := w.settle()
+	return w.report(seed, ended)
+}
+
+// spawn begins the actors of the world.
+func (w *World) spawn(c scenario) {
+	s := w.s
 	s.Spawn("executor-a", w.executor(c.ahead[0], c.jumps[0]))
 	s.Spawn("executor-b", w.executor(c.ahead[1], c.jumps[1]))
 	s.Spawn("deployment-controller", w.controller)
@@ -114,10 +124,6 @@ func Run(seed uint64, o Options) *Report {
 	for _, d := range c.meddlers {
 		s.Spawn(d.name, w.meddler(d))
 	}
-	s.Disturb(c.chances)
-	s.Run(c.messages, w.ended)
-	ended := w.settle()
-	return w.report(seed, ended)
 }
 
 // settle lets everything come to rest: nothing is disturbed, one executor has the

@@ -339,6 +339,11 @@ func (w *World) ended() bool {
 			return false
 		}
 	}
+	return w.areLedgersSettled() && w.s.Quiet() && !w.standbyLeft() && w.withdrawn() && (!w.verdicts || w.copied()) && (!w.plansItself || w.rests()) && w.isAssessed()
+}
+
+// areLedgersSettled says that each entry of each ledger has ended.
+func (w *World) areLedgersSettled() bool {
 	for _, name := range ledgerNames {
 		l := w.Server.Look(group, "remediationledgers", namespaceOfPlumbline, name)
 		status, _ := l["status"].(map[string]any)
@@ -349,7 +354,7 @@ func (w *World) ended() bool {
 			}
 		}
 	}
-	return w.s.Quiet() && !w.standbyLeft() && w.withdrawn() && (!w.verdicts || w.copied()) && (!w.plansItself || w.rests()) && w.isAssessed()
+	return true
 }
 
 // isAssessed says that the assessor that judges targets, where there is one, has judged all. In a
