@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,13 +29,8 @@ func checkSources(s *Snapshot) []Finding {
 	if s.Namespace == "" || !s.Workloads.known() {
 		return []Finding{s.Workloads.unknown(what)}
 	}
-	assesses := false
-	for i := range s.Workloads.Value {
-		w := &s.Workloads.Value[i]
-		assesses = assesses || w.Name == AssessorName && w.arg(effectivenessFlag) == "true"
-	}
 	switch {
-	case !assesses:
+	case !s.assessesEffects():
 		return []Finding{{Severity: OK, Message: "the effect of remediations is not assessed"}}
 	case !s.Remediation.Unanswered.known():
 		return []Finding{s.Remediation.Unanswered.unknown(what)}
@@ -48,6 +44,13 @@ func checkSources(s *Snapshot) []Finding {
 		})
 	}
 	return out
+}
+
+// assessesEffects tells whether the assessor assesses the effect of remediations.
+func (s *Snapshot) assessesEffects() bool {
+	return slices.ContainsFunc(s.Workloads.Value, func(w Workload) bool {
+		return w.Name == AssessorName && w.arg(effectivenessFlag) == "true"
+	})
 }
 
 func sourceFix(component v1alpha1.EffectComponent) string {

@@ -44,6 +44,10 @@ var (
 		{group: "discovery.k8s.io", verbs: []string{"list"}, resources: []string{"endpointslices"}},
 		{group: v1alpha1.GroupVersion.Group, verbs: []string{"list"}, resources: []string{"abreleases"}},
 	}
+	// executorEffects are its further rights in the whole cluster where it copies verdicts into plans.
+	executorEffects = []grant{
+		{group: v1alpha1.GroupVersion.Group, verbs: readVerbs, resources: []string{"effectivenessassessments"}},
+	}
 	// executorStandbys are those that the owner of a namespace may give it beside the targets.
 	executorStandbys = []grant{
 		{group: v1alpha1.GroupVersion.Group, verbs: []string{"get", "create", "update", "delete"}, resources: []string{"abreleases"}},
@@ -111,6 +115,9 @@ func (s *Snapshot) executorClusterGrants() []grant {
 	}
 	if s.executorHas(meshFlag) {
 		grants = append(grants, executorMesh...)
+	}
+	if s.assessesEffects() {
+		grants = append(grants, executorEffects...)
 	}
 	return grants
 }

@@ -156,6 +156,37 @@ func TestExecutorRights_OfStandbysAreThoseOfTheChart(t *testing.T) {
 	}
 }
 
+func TestExecutorRights_ToReadAssessmentsAreNeededWhereEffectsAreAssessed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		assesses, held bool
+		want           string
+	}{
+		"effects are assessed":                           {true, true, ""},
+		"effects are assessed, and the right is missing": {true, false, "effectivenessassessments.plumbline.dev"},
+		"effects are not assessed":                       {false, true, "which is more than it needs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := healthy(t)
+			r := &s.Roles.Value
+			if tc.held {
+				r.ClusterRoles[ExecutorName] = append(r.ClusterRoles[ExecutorName], rulesOf(executorEffects)...)
+			}
+			for i := range s.Workloads.Value {
+				if w := &s.Workloads.Value[i]; tc.assesses && w.Name == AssessorName {
+					w.Args = append(w.Args, effectivenessFlag+"true")
+				}
+			}
+			var messages []string
+			for _, f := range checkExecutorRights(s) {
+				messages = append(messages, f.Message)
+			}
+			if got := strings.Join(messages, "; "); tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
+				t.Errorf("found is %q, want %q in it", got, tc.want)
+			}
+		})
+	}
+}
+
 // chartWords writes a resource as the tests of the chart do: of a subresource the
 // group comes first.
 func chartWords(group, resource string) string { return target{group, resource}.String() }
