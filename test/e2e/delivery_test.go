@@ -5,10 +5,12 @@
 package e2e
 
 import (
+	"os"
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/rotation"
+	"github.com/plumbline-dev/plumbline/test/harness/seed"
 )
 
 // rolloutsOnRealPods go their way under 210 orders a second, through sidecars of both modes and the gateway;
@@ -34,6 +36,14 @@ func rolloutsOnRealPods(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			rotation.Share(t, len(stories))
 			s.tell(t)
+		})
+	}
+	for name, tell := range longRollouts {
+		t.Run(name, func(t *testing.T) {
+			if os.Getenv(seed.Long) != "1" {
+				t.Skipf("%s=1 runs it", seed.Long)
+			}
+			tell(t)
 		})
 	}
 }

@@ -63,6 +63,7 @@ spec:
   rollout:
     promotion: PROMOTION
     requestedBy: platform
+    supersede: SUPERSEDE
     analysis: {cohortCheck: CHECK}
     deadlines: {deployment: DEADLINE}
     strategy:
@@ -75,18 +76,19 @@ spec:
 
 // staged is a release of a story; what is left out has a default.
 type staged struct {
-	canary, promotion, check, deadline string
+	canary, promotion, check, deadline, supersede string
 }
 
 func (s staged) manifest() string {
 	for field, value := range map[*string]string{
 		&s.canary: "{name: canary, workload: {kind: Deployment, name: pay-canary}}", &s.promotion: "KeepVariation", &s.check: "0s", &s.deadline: "10m",
+		&s.supersede: "Restart",
 	} {
 		if *field == "" {
 			*field = value
 		}
 	}
-	return strings.NewReplacer("CANARY", s.canary, "PROMOTION", s.promotion, "CHECK", s.check, "DEADLINE", s.deadline).Replace(stagedManifest)
+	return strings.NewReplacer("CANARY", s.canary, "PROMOTION", s.promotion, "CHECK", s.check, "DEADLINE", s.deadline, "SUPERSEDE", s.supersede).Replace(stagedManifest)
 }
 
 // rollout is a mesh whose release has stages, under the orders of its clients.
