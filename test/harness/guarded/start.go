@@ -67,6 +67,9 @@ func run(m *testing.M, patience time.Duration, ready func(*Cluster, *envtest.Env
 	if err := apiserver.AwaitStamp(ctx, cluster.Admin, patience); err != nil {
 		return 1, err
 	}
+	if err := apiserver.AwaitPolicies(ctx, cluster.Admin, patience); err != nil {
+		return 1, err
+	}
 	ready(cluster, server)
 	return m.Run(), nil
 }

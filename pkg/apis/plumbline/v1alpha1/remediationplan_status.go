@@ -2,9 +2,7 @@
 
 package v1alpha1
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // PlanPhase is how far a plan is.
 // +kubebuilder:validation:Enum=Created;Scheduled;Deferred;Running;Paused;Sealing;Succeeded;PartialSuccess;Failed;Canceled;Superseded;Skipped
@@ -109,26 +107,6 @@ const (
 	ReasonNoStandby StepReason = "NoStandby"
 )
 
-// StepArtifacts names the contents of a write that are kept beside the records, by their
-// digests. Values that look like secrets are replaced in each of them.
-type StepArtifacts struct {
-	// before is the target as it was; absent for one that is to be made.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	Before string `json:"before,omitempty"`
-	// authorized is the authorized state that the values come from.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	Authorized string `json:"authorized,omitempty"`
-	// written is the target as the write leaves it.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	Written string `json:"written,omitempty"`
-}
-
 // StepIntentRecord is what a step is about to do, stored before it does it.
 type StepIntentRecord struct {
 	// epoch of the executor that wrote it.
@@ -214,30 +192,6 @@ type StepResult struct {
 	// recordTime is when it was recorded.
 	// +required
 	RecordTime metav1.Time `json:"recordTime,omitempty,omitzero"`
-}
-
-// StepEvidence names the signed record of a step.
-type StepEvidence struct {
-	// sequence in the policy's chain.
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	Sequence int64 `json:"sequence,omitempty"`
-	// digest of the record.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	Digest string `json:"digest,omitempty"`
-}
-
-// PlanDecision names the signed record of the last decision about a plan.
-type PlanDecision struct {
-	StepEvidence `json:",inline"`
-	// withdraws are records of decisions that were never stored: another decision came
-	// first. A further record withdraws each of them.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=16
-	Withdraws []StepEvidence `json:"withdraws,omitempty"`
 }
 
 // StepEffect is what the assessment of a step came to, as the executor copied it.
