@@ -27,10 +27,10 @@ const (
 	storesEnd        = "end"
 )
 
-// assessmentWrite names a write of an assessment; empty for any other request.
-func assessmentWrite(r *http.Request) string {
+// assessmentWrite names a write of an assessment of the namespace; empty for any other request.
+func assessmentWrite(r *http.Request, namespace string) string {
 	switch {
-	case !strings.Contains(r.URL.Path, "/effectivenessassessments"):
+	case !strings.Contains(r.URL.Path, "/namespaces/"+namespace+"/effectivenessassessments"):
 		return ""
 	case r.Method == http.MethodPost:
 		return beginsAssessment
@@ -50,10 +50,11 @@ func assessmentWrite(r *http.Request) string {
 
 // death is where an assessor dies: at a write, before or after the API server has stored it.
 type death struct {
-	write  string
-	stored bool
-	mu     sync.Mutex
-	dead   chan struct{}
+	namespace string // other tests leave assessments behind
+	write     string
+	stored    bool
+	mu        sync.Mutex
+	dead      chan struct{}
 }
 
 var errDead = errors.New("the assessor is dead")
@@ -63,7 +64,7 @@ func (d *death) option(s *assessor.Setup) {
 	assessesEffects(s)
 	s.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(r *http.Request) (*http.Response, error) {
-			name := assessmentWrite(r)
+			name := assessmentWrite(r, d.namespace)
 			if name == "" {
 				return next.RoundTrip(r)
 			}
@@ -115,7 +116,7 @@ func TestAnAssessmentSurvivesTheDeathOfTheAssessorAtEachWrite(t *testing.T) {
 	first.Halt(t)
 	for _, write := range []string{beginsAssessment, storesLook, storesEnd} {
 		for _, stored := range []bool{false, true} {
-			d := &death{write: write, stored: stored, dead: make(chan struct{})}
+			d := &death{namespace: w.Name, write: write, stored: stored, dead: make(chan struct{})}
 			p := startAssessor(t, d.option)
 			w.Eventually(fmt.Sprintf("an assessor dies at the write %q, stored: %t", write, stored), func() error {
 				select {

@@ -108,10 +108,12 @@ func (w *world) forgives(policy *v1alpha1.RemediationPolicy, now *inprocess.Ahea
 	w.Must(w.As(platform).Patch(w.t.Context(), policy.DeepCopy(), client.RawPatch("application/merge-patch+json", patch)))
 }
 
-// mortal is an executor that dies at its first write of a plan after a ledger has the verdict.
+// mortal is an executor that dies at its first write of a plan of the namespace after a ledger has the verdict. Plans
+// that other tests left behind may get a verdict earlier.
 type mortal struct {
-	mu   sync.Mutex
-	dead bool
+	namespace string
+	mu        sync.Mutex
+	dead      bool
 }
 
 var errExecutorDead = errors.New("the executor is dead")
@@ -130,7 +132,8 @@ func (m *mortal) option(s *executor.Setup) {
 func (m *mortal) dies(r *http.Request) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.dead = m.dead || r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/remediationplans/") && strings.Contains(bodyOf(r), `"effect"`)
+	ofPlan := strings.Contains(r.URL.Path, "/namespaces/"+m.namespace+"/remediationplans/")
+	m.dead = m.dead || r.Method == http.MethodPut && ofPlan && strings.Contains(bodyOf(r), `"effect"`)
 	return m.dead
 }
 
@@ -191,7 +194,7 @@ func TestAnExecutorThatDiesBetweenBreakerAndPlanTellsTheVerdictOnce(t *testing.T
 	})
 	w.opensBreaker(policy)
 	records := newEvidence(t)
-	first := startExecutor(t, records, awaitsVerdicts, (&mortal{}).option)
+	first := startExecutor(t, records, awaitsVerdicts, (&mortal{namespace: w.Name}).option)
 	plan := w.Ended(w.plan(policy, "web"))
 	if plan.Status.Phase != v1alpha1.PlanSucceeded || w.breaker() != v1alpha1.BreakerHalfOpen {
 		t.Fatalf("after %s the breaker is %s", remediation.Describe(plan), w.breaker())

@@ -30,11 +30,13 @@ func (s *shop) asks(r *v1alpha1.ABRelease, number int, verb v1alpha1.ReleaseWork
 	s.Helper()
 	work := &v1alpha1.ReleaseWork{ObjectMeta: s.named(fmt.Sprintf("web-1-%d", number))}
 	poll.Until(s.T, patience, fmt.Sprintf("work %d is asked for", number), func() error {
+		asked := s.c.admin.Get(s.Context(), client.ObjectKeyFromObject(work), work)
+		// The status is written before the work, so it is read after the work.
 		if err := s.c.admin.Get(s.Context(), client.ObjectKeyFromObject(r), r); err != nil {
 			return err
 		}
-		if err := s.c.admin.Get(s.Context(), client.ObjectKeyFromObject(work), work); err != nil {
-			return fmt.Errorf("the status is %+v: %w", r.Status.Rollout, err)
+		if asked != nil {
+			return fmt.Errorf("the status is %+v: %w", r.Status.Rollout, asked)
 		}
 		return nil
 	})
