@@ -17,11 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumbline-dev/plumbline/test/harness"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // TestTheDemoOnSomebodyElsesCluster tells what its user lives through, in order:
 // refusals that change nothing, the story, and the end. With PLUMBLINE_LONG=1 the demo
-// tells the story a second time, over what the first time has left.
+// tells the story a second time, over the objects that the first time has left.
 func TestTheDemoOnSomebodyElsesCluster(t *testing.T) {
 	s := newSomebody(t)
 	t.Run("what is in the way is told before anything is built", func(t *testing.T) { refusals(t, s) })
@@ -39,6 +40,13 @@ func TestTheDemoOnSomebodyElsesCluster(t *testing.T) {
 		}
 	})
 	t.Run("a demo that is broken off says how to remove what it has left", func(t *testing.T) { brokenOff(t, s) })
+	t.Run("the demo runs", func(t *testing.T) { wholeDemo(t, s) })
+}
+
+// wholeDemo runs the demo to its end, and then removes it. The demo on a cluster of its own tells the story in
+// each rotation.
+func wholeDemo(t *testing.T, s *somebody) {
+	rotation.Share(t, 3)
 	var told string
 	rounds := []string{"the story is told to its end"}
 	if os.Getenv("PLUMBLINE_LONG") == "1" {
