@@ -24,6 +24,11 @@ func (r *Reconciler) observe(ctx context.Context, s *subject) error {
 	case s.decision.After == nil || s.decision.Grew:
 		return nil
 	}
+	// The router learns a split at the look after the one that stored it, and the store may be put back between.
+	if stored := r.written.sequence(s.release); stored > s.decision.After.Split.Sequence {
+		s.facts.Ahead = stored
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	// A process that has begun to lead tells the router what is in force already.

@@ -118,6 +118,33 @@ func TestTheSequenceIsRaisedAboveThatOfProxies(t *testing.T) {
 	}
 }
 
+// A proxy had sequence 2 when the store was put back to sequence 1, before another look of the leader. The leader
+// gave a later split the same sequence.
+func TestAStoreThatIsPutBackRightAfterADecisionGetsAHigherSequence(t *testing.T) {
+	w := newWorld(t)
+	once := w.look()
+	r := once.DeepCopy()
+	r.Generation++
+	r.Spec.TrafficSplit.Percentages = map[string]v1alpha1.Percentage{"stable": v1alpha1.Percent(50), "canary": v1alpha1.Percent(50)}
+	if err := w.Client.Update(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if r = w.look(); r.Status.Effective.Sequence != 2 {
+		t.Fatalf("in force is %d", r.Status.Effective.Sequence)
+	}
+	r.Spec = once.Spec
+	if err := w.Client.Update(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	r.Status = once.Status
+	if err := w.Client.Status().Update(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if is := w.look().Status.Effective.Sequence; is != 3 {
+		t.Errorf("in force is %d, want 3", is)
+	}
+}
+
 func TestAProxyWithAnotherSplitIsNamedAndContradicts(t *testing.T) {
 	w := newWorld(t)
 	w.look()

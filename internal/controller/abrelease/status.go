@@ -57,7 +57,7 @@ func (r *Reconciler) write(ctx context.Context, s *subject) error {
 	if err := r.Client.Status().Update(ctx, s.release); err != nil {
 		return fmt.Errorf("writing the status of release %s/%s: %w", s.release.Namespace, s.release.Name, err)
 	}
-	r.written.note(name, s.now)
+	r.written.note(s.release, s.now)
 	r.Metrics.note(name, &s.release.Status)
 	r.Metrics.count(s.tally)
 	r.tell(s, was)

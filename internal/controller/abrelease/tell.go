@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
@@ -71,29 +72,54 @@ func (r *Reconciler) event(s *subject, warning bool, reason, message string) {
 	r.Recorder.Eventf(s.release, nil, kind, reason, action, "%s", diff.TruncateText(diff.Printable(message), maxNote))
 }
 
-// memory knows when a status was stored last. The zero memory knows nothing.
+// memory knows the status that this process stored last of each release. The zero memory knows nothing.
 type memory struct {
-	mu sync.Mutex
-	at map[types.NamespacedName]time.Time
+	mu     sync.Mutex
+	stored map[types.NamespacedName]stored
 }
 
-func (m *memory) note(name types.NamespacedName, now time.Time) {
+// stored is a part of a status, and when the status was stored.
+type stored struct {
+	at       time.Time
+	uid      types.UID
+	sequence uint64 // the highest in force
+}
+
+func (m *memory) note(release *v1alpha1.ABRelease, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.at == nil {
-		m.at = map[types.NamespacedName]time.Time{}
+	if m.stored == nil {
+		m.stored = map[types.NamespacedName]stored{}
 	}
-	m.at[name] = now
+	is := stored{at: now, uid: release.UID, sequence: m.highest(release)}
+	if in := release.Status.Effective; in != nil {
+		is.sequence = max(is.sequence, uint64(in.Sequence)) //nolint:gosec // the schema has it above zero
+	}
+	m.stored[client.ObjectKeyFromObject(release)] = is
 }
 
 func (m *memory) age(name types.NamespacedName, now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return now.Sub(m.at[name])
+	return now.Sub(m.stored[name].at)
+}
+
+// sequence returns the highest that this process stored of a release; 0 if it stored none.
+func (m *memory) sequence(release *v1alpha1.ABRelease) uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.highest(release)
+}
+
+func (m *memory) highest(release *v1alpha1.ABRelease) uint64 {
+	if is := m.stored[client.ObjectKeyFromObject(release)]; is.uid == release.UID {
+		return is.sequence
+	}
+	return 0 // a release of that name was deleted
 }
 
 func (m *memory) forget(name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.at, name)
+	delete(m.stored, name)
 }

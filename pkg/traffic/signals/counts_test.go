@@ -72,6 +72,42 @@ func TestARequestThatIsTornFailsOnce(t *testing.T) {
 	}
 }
 
+// On a busy node, a proxy that reads its counters waits for a processor between two of them. Of 40 calls, 32
+// counted as failed twice.
+func TestCallsFailOnceWhenTheProxyIsPreempted(t *testing.T) {
+	tests := map[string]struct {
+		flushes []map[Counter]uint64
+		want    uint64
+	}{
+		"between their attempts and their status": {[]map[Counter]uint64{
+			{NotConnected: 40, Completed: 40, Class5: 40, GRPCUnavailable: 8}, {GRPCUnavailable: 32},
+		}, 40},
+		"between the last attempts and the status": {[]map[Counter]uint64{
+			{NotConnected: 120, Retried: 80, Completed: 40, Class5: 40}, {GRPCUnavailable: 40},
+		}, 40},
+		"between their status and their attempts": {[]map[Counter]uint64{
+			{Completed: 40, Class5: 40, GRPCUnavailable: 40}, {NotConnected: 40},
+		}, 40},
+		"and answers of the application two flushes later are others": {[]map[Counter]uint64{
+			{NotConnected: 40, Completed: 40, Class5: 40}, {}, {Completed: 30, Class2: 30, GRPCUnavailable: 30},
+		}, 40 + 30 - threads},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var between torn
+			var failed uint64
+			for _, told := range append(tc.flushes, nil) {
+				c := of(told)
+				c.derive(&between)
+				failed += c[Failed]
+			}
+			if failed != tc.want {
+				t.Errorf("%d calls fail, want %d", failed, tc.want)
+			}
+		})
+	}
+}
+
 func TestATimeOutIsInTheTopBucket(t *testing.T) {
 	c := of(map[Counter]uint64{Completed: 5, Class5: 2, TimedOut: 2})
 	c.Latency()[3] = 3

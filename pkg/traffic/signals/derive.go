@@ -4,11 +4,12 @@ package signals
 
 // torn is what was counted in the flush before of requests whose other numbers may be in
 // this one: a proxy reads its counters while requests go on. Of each thread that can be
-// one request.
+// one request, and many requests if the proxy has to wait for a processor meanwhile.
 type torn struct {
 	timeouts uint64
 	// unsent are the requests that reached no endpoint, less those that were told as calls
-	// that are Unavailable. Below zero a retry was told before the attempt that failed.
+	// that are Unavailable. Below zero a retry was told before the attempt that failed. All
+	// of a flush explain calls in the next flush; after that, one request a thread does.
 	unsent int64
 	// unavailable are the calls of the flush before that are Unavailable, and had not been told
 	// to have reached no endpoint.
@@ -39,7 +40,8 @@ func (c *Counts) derive(t *torn) {
 // flush later, when no attempt was told that explains it.
 func (c *Counts) deriveUnavailable(t *torn) (answered uint64) {
 	// Only attempts that reached no endpoint are retried: the others are requests that ended so.
-	unsent := t.unsent + int64(c.unsent()) - int64(c[Retried]) //nolint:gosec // bounded when it is read
+	fresh := int64(c.unsent()) - int64(c[Retried]) //nolint:gosec // bounded when it is read
+	unsent := t.unsent + fresh
 	match := func(calls uint64) (left uint64) {
 		n := min(calls, uint64(max(0, unsent)))
 		unsent -= int64(n) //nolint:gosec // at most unsent
@@ -47,7 +49,7 @@ func (c *Counts) deriveUnavailable(t *torn) (answered uint64) {
 	}
 	answered = match(t.unavailable)
 	t.unavailable = match(c[GRPCUnavailable])
-	t.unsent = min(threads, max(-maxBefore, unsent))
+	t.unsent = min(max(threads, fresh), max(-maxBefore, unsent))
 	return answered
 }
 
