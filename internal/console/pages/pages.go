@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/console/view"
 	"github.com/plumbline-dev/plumbline/internal/httpapi"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // Cluster is what pages read, with the rights of the caller.
@@ -128,7 +129,14 @@ func (p *Pages) refuse(row *page, in *reader, problem *wire.Problem) view.Page {
 	if slices.Contains(row.queries, "namespace") {
 		filters = view.NamespaceFilter(in.query("namespace"))
 	}
-	return view.Refused(row.title, row.entry, cmp.Or(problem.Detail, problem.Title), filters, p.cluster.Now())
+	why := cmp.Or(problem.Detail, problem.Title)
+	if right := problem.Right; right != nil {
+		plural, _ := meta.UnsafeGuessKindToResource(v1alpha1.GroupVersion.WithKind(right.Kind))
+		if role := view.RoleOf(right.Verb, plural.Resource); role != "" {
+			why += fmt.Sprintf(": the ClusterRole %s has this right", role)
+		}
+	}
+	return view.Refused(row.title, row.entry, why, filters, p.cluster.Now())
 }
 
 // checkQuery refuses parameters that a page does not take.

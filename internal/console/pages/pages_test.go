@@ -94,7 +94,7 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 		status        int
 		words, denies string
 	}{
-		"objects":                       {&v1alpha1.BaselineList{}, "/", 403, "you may not list Baseline in the whole cluster", "guarded:"},
+		"objects":                       {&v1alpha1.BaselineList{}, "/", 403, "you may not list Baseline in the whole cluster: the ClusterRole plumbline-view has this right", "guarded:"},
 		"objects of a namespace":        {&v1alpha1.BaselineList{}, "/drift?namespace=shop", 403, "you may not list Baseline in namespace shop", "No object differs"},
 		"plans of the fleet":            {&v1alpha1.RemediationPlanList{}, "/", 200, "No RemediationPlan is shown: you may not list RemediationPlan in the whole cluster", "No plan and no release"},
 		"halts of the fleet":            {&v1alpha1.RemediationLedgerList{}, "/", 200, "Not known: you may not list RemediationLedger in the whole cluster", "halted nowhere"},
@@ -102,7 +102,7 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 		"policies behind drift":         {&v1alpha1.RemediationPolicyList{}, "/drift", 200, "What the policies will do is not known: you may not list RemediationPolicy", "no policy selects it"},
 		"policies behind an object":     {&v1alpha1.RemediationPolicyList{}, "/objects/shop/deployments.apps.web", 200, "No policy was asked.", "no policy selects it"},
 		"plans":                         {&v1alpha1.RemediationPlanList{}, "/plans", 403, "you may not list RemediationPlan in the whole cluster", "There is no plan"},
-		"policies":                      {&v1alpha1.RemediationPolicyList{}, "/policies", 403, "you may not list RemediationPolicy in the whole cluster", "There is no policy"},
+		"policies":                      {&v1alpha1.RemediationPolicyList{}, "/policies", 403, "you may not list RemediationPolicy in the whole cluster: the ClusterRole plumbline-view has this right", "There is no policy"},
 		"assessments of the timeline":   {&v1alpha1.EffectivenessAssessmentList{}, "/objects/shop/deployments.apps.web", 200, "No EffectivenessAssessment is shown: you may not list", ""},
 		"what the gates of a plan need": {&v1alpha1.RemediationPlanList{}, "/policies/production", 200, "The gates are not known: ", "Nothing has drifted"},
 	} {
@@ -115,6 +115,26 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 				t.Errorf("%q is said of what was not read", tc.denies)
 			}
 		})
+	}
+}
+
+// The role of the chart for viewers has no right to revisions.
+func TestAnObjectWithoutRevisionsShowsWhatTheLastCheckHasFound(t *testing.T) {
+	f := shop(t)
+	f.Hooks.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+		if _, is := object.(*v1alpha1.BaselineRevision); is {
+			return apierrors.NewForbidden(schema.GroupResource{Group: "plumbline.dev", Resource: "baselinerevisions"}, key.Name, errors.New("no"))
+		}
+		return c.Get(ctx, key, object, opts...)
+	}
+	w := open(t, f, alice()).get("/objects/shop/deployments.apps.web")
+	for _, want := range []string{
+		"No BaselineRevision is shown: you may not get BaselineRevision in namespace shop", "No live object is shown: ", "Differences that the last check has found", "/spec/replicas",
+		"revision 3, by system:serviceaccount:ci:deployer",
+	} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%q is not in %s", want, w.Body)
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ type Right struct {
 var Rights = []Right{
 	{"read objects and their drift", "list", "baselines", "plumbline-view"},
 	{"read plans", "list", "remediationplans", "plumbline-view"},
+	{"read policies", "list", "remediationpolicies", "plumbline-view"},
 	{"read releases", "list", "abreleases", "plumbline-view"},
 	{"read assessments", "list", "effectivenessassessments", "plumbline-view"},
 	{"read bodies of revisions", "get", "baselinerevisions", "plumbline-history"},
@@ -32,6 +33,19 @@ var Rights = []Right{
 	{"write releases", "update", "abreleases", "plumbline-release"},
 	{"write policies", "update", "remediationpolicies", "plumbline-policy-author"},
 	{"halt remediation", "update", "remediationledgers", "plumbline-ledger-operator"},
+}
+
+// RoleOf returns the role of the chart that has a right to a resource; empty if no role is known.
+func RoleOf(verb, resource string) string {
+	if verb == "get" && resource != "baselinerevisions" {
+		verb = "list" // a role that lists a kind also gets its objects
+	}
+	for _, r := range Rights {
+		if r.Verb == verb && r.Resource == resource {
+			return r.Role
+		}
+	}
+	return ""
 }
 
 // Answer says whether the caller has a right; Unread says why that is not known.

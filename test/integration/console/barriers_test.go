@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/console/view"
 	"github.com/plumbline-dev/plumbline/internal/httpapi"
 	"github.com/plumbline-dev/plumbline/test/harness/browser"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 const (
@@ -97,6 +98,7 @@ func TestNoPageHasABarrier(t *testing.T) {
 	address := serve(t, append(files, barred))
 	for name, flag := range map[string]string{"light": browser.Light, "dark": browser.Dark} {
 		t.Run(name, func(t *testing.T) {
+			rotation.Share(t, 2)
 			found := findBarriers(t, address, flag)
 			for _, barrier := range []string{"html-has-lang", "label", "color-contrast"} {
 				if !strings.Contains(strings.Join(found[barred], "\n"), barrier+": ") {

@@ -19,10 +19,18 @@
     document.body.classList.toggle("old", isOld);
   };
 
+  // localize tells times in the zone of the reader. The title has the time in UTC.
+  const localize = (root) => {
+    for (const time of root.querySelectorAll("time")) {
+      if (time.textContent === time.dateTime) time.textContent = new Date(time.dateTime).toLocaleString();
+    }
+  };
+
   // readAt shows when the console has answered last.
   const readAt = (stamp) => {
     const time = main.querySelector(".read time");
     time.textContent = time.dateTime = time.title = stamp;
+    localize(main);
   };
 
   // morph makes an element like another one, and keeps each node that is alike.
@@ -60,7 +68,9 @@
     if (!answer.ok) throw new Error(`HTTP status ${answer.status}`);
     tag = answer.headers.get("ETag") ?? "";
     document.title = next.title;
-    morph(main, next.getElementById("main"));
+    const content = next.getElementById("main");
+    localize(content);
+    morph(main, content);
   };
 
   const update = async () => {
@@ -80,6 +90,7 @@
     button.textContent = paused ? "Go on" : "Pause";
     if (paused) say("Updates are paused.", false);
   });
+  localize(main);
   line.hidden = false;
   setTimeout(update, period);
 })();
