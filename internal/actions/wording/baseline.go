@@ -124,6 +124,11 @@ func ListBreakGlass(findings []v1alpha1.Finding) []string {
 
 // SortWorstFirst puts drifted and missing objects first, by their severity.
 func SortWorstFirst(baselines []v1alpha1.Baseline) {
+	slices.SortFunc(baselines, func(x, y v1alpha1.Baseline) int { return CompareWorstFirst(&x, &y) })
+}
+
+// CompareWorstFirst puts the worse of two objects first, as [SortWorstFirst] does.
+func CompareWorstFirst(x, y *v1alpha1.Baseline) int {
 	severityOf := func(b *v1alpha1.Baseline) v1alpha1.Severity {
 		if b.Status.Severity == nil {
 			return v1alpha1.Severity{}
@@ -136,11 +141,9 @@ func SortWorstFirst(baselines []v1alpha1.Baseline) {
 		}
 		return 0 // missing and drifted rank by severity
 	}
-	slices.SortFunc(baselines, func(x, y v1alpha1.Baseline) int {
-		return cmp.Or(
-			cmp.Compare(bad(&x), bad(&y)), severity.Compare(severityOf(&y), severityOf(&x)),
-			cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
-	})
+	return cmp.Or(
+		cmp.Compare(bad(x), bad(y)), severity.Compare(severityOf(y), severityOf(x)),
+		cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 }
 
 // Summary counts objects by their standing.

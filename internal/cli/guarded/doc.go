@@ -4,6 +4,5 @@
 //
 // [ParseArguments] reads TYPE/NAME as kubectl does, [ResolveOne] gives the one object of a
 // command, and [Select] the Baselines of many. [SendRequests] asks the assessor for something of
-// many objects, and waits for all of it. The package also has the words in which several
-// commands speak of a Baseline.
+// many objects, and waits for all of it. The words about Baselines are in package wording.
 package guarded

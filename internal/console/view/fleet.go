@@ -63,11 +63,10 @@ func overview(in *Fleet) Section {
 // environmentsOf draws a grid for each Environment, the most critical first, and one for the namespaces
 // of none.
 func environmentsOf(in *Fleet) []Section {
-	baselines := slices.Clone(in.Baselines)
-	wording.SortWorstFirst(baselines)
-	byNamespace := map[string][]v1alpha1.Baseline{}
-	for i := range baselines {
-		byNamespace[baselines[i].Namespace] = append(byNamespace[baselines[i].Namespace], baselines[i])
+	byNamespace := map[string][]*v1alpha1.Baseline{}
+	for i := range in.Baselines {
+		b := &in.Baselines[i]
+		byNamespace[b.Namespace] = append(byNamespace[b.Namespace], b)
 	}
 	assigned := environment.Assign(in.Environments, in.Namespaces)
 	grids := map[string][]GridRow{}
@@ -105,17 +104,19 @@ func mostCriticalFirst(environments []*v1alpha1.Environment) []*v1alpha1.Environ
 // maxCells is how many objects of a namespace have a cell; the worst come first.
 const maxCells = 300
 
-func gridRow(namespace string, baselines []v1alpha1.Baseline, now time.Time) GridRow {
-	row := GridRow{
-		Name: namespace, Path: DriftPath + "?" + url.Values{"namespace": {namespace}}.Encode(), Summary: wording.Summarize(baselines).String(),
-	}
-	for i := range baselines {
-		if i == maxCells {
-			row.More = fmt.Sprintf("and %d more, none of them worse", len(baselines)-i)
-			break
+func gridRow(namespace string, baselines []*v1alpha1.Baseline, now time.Time) GridRow {
+	row, summary := GridRow{Name: namespace, Path: DriftPath + "?" + url.Values{"namespace": {namespace}}.Encode()}, wording.Summary{}
+	slices.SortFunc(baselines, wording.CompareWorstFirst)
+	for i, b := range baselines {
+		summary[actions.StandingOf(b)]++
+		if i < maxCells {
+			row.Cells = append(row.Cells, gridCell(b, now))
 		}
-		row.Cells = append(row.Cells, gridCell(&baselines[i], now))
 	}
+	if more := len(baselines) - maxCells; more > 0 {
+		row.More = fmt.Sprintf("and %d more, none of them worse", more)
+	}
+	row.Summary = summary.String()
 	return row
 }
 
