@@ -5,6 +5,7 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
@@ -93,20 +94,21 @@ func driftRows(in *Drift, b *v1alpha1.Baseline) [][]Cell {
 	head := []Cell{link(pathOfObject(b.Namespace, b.Name), wording.QualifiedName(b)), stateCell(b, in.Now), severityCell(b.Status.Severity)}
 	outlook := in.Outlook.cell(b, in.Now)
 	var rows [][]Cell
+	add := func(path, change, who, known string, since Cell) {
+		rows = append(rows, slices.Concat(head, texts(path, change, who, known), []Cell{since, outlook}))
+	}
 	for i := range b.Status.Findings {
-		f := &b.Status.Findings[i]
-		if !matches(in.Filter.Actor, f.Actor.User) {
-			continue
+		if f := &b.Status.Findings[i]; matches(in.Filter.Actor, f.Actor.User) {
+			add(wording.NamePath(f.Path), wording.DescribeChange(f, false), wording.NameActor(f.Actor.User), knownBy(&f.Actor), age(&f.FirstSeenTime, in.Now))
 		}
-		row := append(head[:len(head):len(head)], text(wording.NamePath(f.Path)), text(wording.DescribeChange(f, false)), text(wording.NameActor(f.Actor.User)),
-			text(knownBy(&f.Actor)), age(&f.FirstSeenTime, in.Now), outlook)
-		rows = append(rows, row)
 	}
-	if more := actions.CountFindings(b) - len(b.Status.Findings); more > 0 && in.Filter.Actor == "" {
-		rows = append(rows, append(head[:len(head):len(head)], text(fmt.Sprintf("and %d more findings", more)), text(""), text(""), text(""), age(b.Status.FirstSeenTime, in.Now), outlook))
-	}
-	if len(rows) == 0 && in.Filter.Actor == "" {
-		rows = append(rows, append(head, text(""), text(""), text(""), text(""), age(b.Status.FirstSeenTime, in.Now), outlook))
+	more := actions.CountFindings(b) - len(b.Status.Findings)
+	switch {
+	case in.Filter.Actor != "":
+	case more > 0:
+		add(fmt.Sprintf("and %d more findings", more), "", "", "", age(b.Status.FirstSeenTime, in.Now))
+	case len(rows) == 0:
+		add("", "", "", "", age(b.Status.FirstSeenTime, in.Now))
 	}
 	return rows
 }

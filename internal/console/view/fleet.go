@@ -149,7 +149,7 @@ func runningOf(in *Fleet) *Table {
 		}
 		t.Rows = append(t.Rows, []Cell{
 			link(pathOf(ReleasesPath, r.Namespace, r.Name), r.Namespace+"/"+r.Name), text("ABRelease"), text(fmt.Sprintf("run %d, %s", screen.Run.Number, screen.Run.State)),
-			text(waitWords(&screen)), Cell{Text: progress.FormatClock(screen.Run.Age.Duration)},
+			text(waitWords(&screen)), {Text: progress.FormatClock(screen.Run.Age.Duration)},
 		})
 	}
 	return t.cut()
