@@ -99,7 +99,7 @@ FLOODS := admission attacks
 # SELDOM are those that only a target of their own runs: they compile another program.
 SELDOM := upgrade peers prometheus
 # INPROCESS are all others.
-INPROCESS = execute assess $(filter-out execute assess $(SEPARATE:/...=) $(FLOODS) $(SELDOM),$(notdir $(patsubst %/,%,$(wildcard test/integration/*/))))
+INPROCESS = execute assess cli/roles $(filter-out execute assess $(SEPARATE:/...=) $(FLOODS) $(SELDOM),$(notdir $(patsubst %/,%,$(wildcard test/integration/*/))))
 integration = $(addprefix ./test/integration/,$(1))
 # Not set at once: the tool builds what it names.
 SERVERS = KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)"

@@ -30,9 +30,9 @@ type Cluster interface {
 // chunk is how many objects are read at once.
 const chunk = 500
 
-// readAll reads the objects of a kind, of all namespaces where none is named. Each chunk has a list of
+// ReadAll reads the objects of a kind, of all namespaces where none is named. Each chunk has a list of
 // its own, since an object that is decoded into a used list can keep fields of the chunk before.
-func readAll[T client.Object](ctx context.Context, c Cluster, kind string, newList func() client.ObjectList, namespace string) ([]T, error) {
+func ReadAll[T client.Object](ctx context.Context, c Cluster, kind string, newList func() client.ObjectList, namespace string) ([]T, error) {
 	var all []T
 	for next := ""; ; {
 		list := newList()
@@ -52,8 +52,8 @@ func readAll[T client.Object](ctx context.Context, c Cluster, kind string, newLi
 	}
 }
 
-// readOne reads an object by its name.
-func readOne[T client.Object](ctx context.Context, c Cluster, kind string, object T, namespace, name string) (T, error) {
+// ReadOne reads an object by its name.
+func ReadOne[T client.Object](ctx context.Context, c Cluster, kind string, object T, namespace, name string) (T, error) {
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object); err != nil {
 		return object, &readError{"get", kind, namespace, err}
 	}
@@ -86,7 +86,7 @@ func readUids(ctx context.Context, c Cluster, withNamespaces bool) (uids *wire.U
 	if !withNamespaces {
 		return uids, withheld, nil
 	}
-	namespaces, err := readAll[*corev1.Namespace](ctx, c, "Namespace", func() client.ObjectList { return &corev1.NamespaceList{} }, "")
+	namespaces, err := ReadAll[*corev1.Namespace](ctx, c, "Namespace", func() client.ObjectList { return &corev1.NamespaceList{} }, "")
 	unread, err := withhold(err)
 	if err != nil {
 		return nil, nil, err

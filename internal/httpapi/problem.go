@@ -86,6 +86,14 @@ func problemOf(log *slog.Logger, err error) error {
 	return wire.NewProblem(wire.Internal, "the log of Plumbline says more")
 }
 
+// ProblemOf returns the problem of an error of a read, for callers that answer in another form.
+func ProblemOf(log *slog.Logger, err error) *wire.Problem {
+	if problem, is := errors.AsType[*wire.Problem](problemOf(log, err)); is {
+		return problem
+	}
+	return wire.NewProblem(wire.Internal, "the log of Plumbline says more")
+}
+
 func notFound(kind string) error {
 	return wire.NewProblem(wire.NotFound, fmt.Sprintf("no %s has this id or name, or you may not read it", kind))
 }

@@ -61,10 +61,6 @@ func New(cluster Cluster, version string, log *slog.Logger) (*API, error) {
 	if err := a.serveDocument(); err != nil {
 		return nil, err
 	}
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprintf(w, "Plumbline %s serves its API below %s, and no pages yet.\nThe OpenAPI document is at %s.yaml.\n", version, Prefix, DocumentPath)
-	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		WriteProblem(w, wire.NewProblem(wire.NotFound, fmt.Sprintf("no operation is at %s %s", r.Method, r.URL.Path)))
 	})

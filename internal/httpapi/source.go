@@ -51,14 +51,14 @@ func clusterScoped[T client.Object](kind string, list func() client.ObjectList, 
 	return source[T]{
 		kind: kind,
 		all: func(ctx context.Context, c Cluster, _ string) ([]T, error) {
-			return readAll[T](ctx, c, kind, list, "")
+			return ReadAll[T](ctx, c, kind, list, "")
 		},
 		named: func(ctx context.Context, c Cluster, name string) (T, error) {
 			if !isName(name) {
 				var none T
 				return none, notFound(kind)
 			}
-			return readOne(ctx, c, kind, object(), "", name)
+			return ReadOne(ctx, c, kind, object(), "", name)
 		},
 	}
 }
@@ -71,7 +71,7 @@ func namespaced[T client.Object](kind string, list func() client.ObjectList, obj
 	return source[T]{
 		kind: kind,
 		all: func(ctx context.Context, c Cluster, namespace string) ([]T, error) {
-			return readAll[T](ctx, c, kind, list, namespace)
+			return ReadAll[T](ctx, c, kind, list, namespace)
 		},
 		named: func(ctx context.Context, c Cluster, name string) (T, error) {
 			namespace, name, found := strings.Cut(name, ".")
@@ -79,7 +79,7 @@ func namespaced[T client.Object](kind string, list func() client.ObjectList, obj
 				var none T
 				return none, notFound(kind)
 			}
-			return readOne(ctx, c, kind, object(), namespace, name)
+			return ReadOne(ctx, c, kind, object(), namespace, name)
 		},
 	}
 }

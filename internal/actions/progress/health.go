@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
 )
 
-// unknown stands for a number that the status does not have.
-const unknown = "–"
+// Unknown stands for a number that the status does not have.
+const Unknown = "–"
 
 // DescribeComparison returns the bet, the ratio with its bounds of 95 %, and the dispersion of a comparison.
 func DescribeComparison(c *v1alpha1.HealthComparison) []string {
@@ -80,7 +80,7 @@ func formatE(d v1alpha1.Decimal) string {
 	n, err := strconv.ParseFloat(string(d), 64)
 	switch {
 	case err != nil:
-		return cmp.Or(string(d), unknown)
+		return cmp.Or(string(d), Unknown)
 	case n >= highestE:
 		return "1e9 or more"
 	case n >= 1e4:
@@ -91,11 +91,11 @@ func formatE(d v1alpha1.Decimal) string {
 	return strconv.FormatFloat(n, 'f', 1, 64)
 }
 
-// formatDecimal returns a number with so many decimals; a number that the status does not have is [unknown].
+// formatDecimal returns a number with so many decimals; a number that the status does not have is [Unknown].
 func formatDecimal(d v1alpha1.Decimal, decimals int) string {
 	n, err := strconv.ParseFloat(string(d), 64)
 	if err != nil {
-		return cmp.Or(string(d), unknown)
+		return cmp.Or(string(d), Unknown)
 	}
 	return strconv.FormatFloat(n, 'f', decimals, 64)
 }

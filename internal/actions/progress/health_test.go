@@ -25,7 +25,7 @@ func TestFormatE(t *testing.T) {
 		"from 10 on a number has none":            {"199.6", "200"},
 		"a large number has an exponent":          {"210345.5", "2.1e5"},
 		"the highest number is a bound":           {"999999999", "1e9 or more"},
-		"no number is unknown":                    {"", unknown},
+		"no number is unknown":                    {"", Unknown},
 		"a text of a later version stays as text": {"many", "many"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -104,7 +105,7 @@ func (a *app) accept(cmd *cobra.Command, args []string, o acceptOptions) error {
 	if failed != nil && !found.Named {
 		return failed
 	}
-	guarded.SortWorstFirst(found.Baselines)
+	wording.SortWorstFirst(found.Baselines)
 	candidates, refused := actions.PlanAccept(found.Baselines, found.Named, o.filter, a.Now())
 	failed = errors.Join(failed, a.tellRefused(refused, found.Named))
 	if len(candidates) == 0 {
@@ -135,13 +136,13 @@ func (a *app) tellRefused(refused []actions.AcceptRefusal, named bool) error {
 	for _, r := range refused {
 		switch {
 		case named && r.NothingToDo():
-			if err := a.Print(guarded.QualifiedName(r.Baseline), " ", refusalWords(r), "\n"); err != nil {
+			if err := a.Print(wording.QualifiedName(r.Baseline), " ", refusalWords(r), "\n"); err != nil {
 				return err
 			}
 		case named:
-			failed = append(failed, fmt.Errorf("%s was not accepted: %s", guarded.QualifiedName(r.Baseline), refusalWords(r)))
+			failed = append(failed, fmt.Errorf("%s was not accepted: %s", wording.QualifiedName(r.Baseline), refusalWords(r)))
 		case !r.NothingToDo() && r.Reason != actions.RefusedUnmatched:
-			a.Warn("%s is left alone: %s", invocation.Printable(guarded.QualifiedName(r.Baseline)), invocation.Printable(refusalWords(r)))
+			a.Warn("%s is left alone: %s", invocation.Printable(wording.QualifiedName(r.Baseline)), invocation.Printable(refusalWords(r)))
 		}
 	}
 	return errors.Join(failed...)
@@ -154,10 +155,10 @@ func (a *app) showCandidates(candidates []actions.AcceptCandidate) error {
 	b.WriteString("To be accepted as it runs now:\n")
 	for i := range candidates {
 		baseline := &candidates[i].Baseline
-		fmt.Fprintf(&b, "%s  %s  %s\n", invocation.Printable(guarded.QualifiedName(baseline)), guarded.DescribeState(baseline), candidates[i].Hash)
+		fmt.Fprintf(&b, "%s  %s  %s\n", invocation.Printable(wording.QualifiedName(baseline)), wording.DescribeState(baseline), candidates[i].Hash)
 		for j := range baseline.Status.Findings {
 			f := &baseline.Status.Findings[j]
-			fmt.Fprintf(&b, "    %s  %s  by %s, %s\n", invocation.Printable(invocation.NamePath(f.Path)), guarded.DescribeChange(f, false), invocation.Printable(invocation.NameActor(f.Actor.User)), a.FormatAgo(f.FirstSeenTime))
+			fmt.Fprintf(&b, "    %s  %s  by %s, %s\n", invocation.Printable(wording.NamePath(f.Path)), wording.DescribeChange(f, false), invocation.Printable(wording.NameActor(f.Actor.User)), a.FormatAgo(f.FirstSeenTime))
 		}
 		if more := actions.CountFindings(baseline) - len(baseline.Status.Findings); more > 0 {
 			fmt.Fprintf(&b, "    ... and %d more\n", more)

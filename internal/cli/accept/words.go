@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 )
 
@@ -26,7 +27,7 @@ func refusalWords(r actions.AcceptRefusal) string {
 		return "no finding matches"
 	case actions.RefusedOtherFinding:
 		f := r.Finding
-		return fmt.Sprintf("it also has %s by %s, first seen %s", invocation.Printable(invocation.NamePath(f.Path)), invocation.Printable(invocation.NameActor(f.Actor.User)), invocation.FormatTimestamp(f.FirstSeenTime))
+		return fmt.Sprintf("it also has %s by %s, first seen %s", invocation.Printable(wording.NamePath(f.Path)), invocation.Printable(wording.NameActor(f.Actor.User)), wording.FormatTimestamp(f.FirstSeenTime))
 	case actions.RefusedUnknown:
 		return "its state is unknown: what was not read is not accepted"
 	default:

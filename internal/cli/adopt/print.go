@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/adopt"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
@@ -145,7 +146,7 @@ func (a *app) printAutoscaled(r *adoption, o invocation.TableOptions) error {
 
 func (a *app) printPastDrift(r *adoption, o invocation.TableOptions) error {
 	heading := fmt.Sprintf("Would have been drift since %s: %d of %s; %d authorized, %d expected, %d benign",
-		invocation.FormatTimestamp(r.From), r.Writes.Drift, plural.Of(r.Writes.Total, "write"), r.Writes.Authorized, r.Writes.Expected, r.Writes.Benign)
+		wording.FormatTimestamp(r.From), r.Writes.Drift, plural.Of(r.Writes.Total, "write"), r.Writes.Authorized, r.Writes.Expected, r.Writes.Benign)
 	if r.Writes.NotJudged > 0 {
 		heading += fmt.Sprintf(", %d too many to be judged one by one", r.Writes.NotJudged)
 	}
@@ -208,7 +209,7 @@ func writerWords(user string, managers []string) string {
 	case len(managers) > 0:
 		return "manager " + strings.Join(printableAll(managers), ", ")
 	default:
-		return invocation.NameActor("")
+		return wording.NameActor("")
 	}
 }
 
@@ -230,7 +231,7 @@ func pathWords(w adopt.Write, all bool) string {
 	}
 	words := strings.Join(printableAll(w.Paths[:listed]), ", ")
 	if words == "" {
-		words = invocation.NamePath("")
+		words = wording.NamePath("")
 	}
 	if more := w.PathsTotal - listed; more > 0 && listed > 0 {
 		words += fmt.Sprintf(" and %d more", more)

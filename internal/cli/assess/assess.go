@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
@@ -150,20 +151,12 @@ func (a *app) row(x *v1alpha1.EffectivenessAssessment) []any {
 		score = actions.FormatScore(*s.Score)
 	}
 	if s.Schedule != nil {
-		deadline = invocation.FormatTimestamp(s.Schedule.DeadlineTime)
+		deadline = wording.FormatTimestamp(s.Schedule.DeadlineTime)
 	}
 	return []any{
-		x.Name, actions.NameTarget(&x.Spec.Target.BaselineTarget), string(x.Spec.Action), string(phaseOf(x)), string(s.Verdict), score, string(s.Reason), a.FormatAge(x.CreationTimestamp),
+		x.Name, actions.NameTarget(&x.Spec.Target.BaselineTarget), string(x.Spec.Action), string(wording.AssessmentPhaseOf(x)), string(s.Verdict), score, string(s.Reason), a.FormatAge(x.CreationTimestamp),
 		x.Spec.Policy.Name, string(s.Integrity), actions.ShortenHash(x.Spec.PreHash), actions.ShortenHash(x.Spec.PostHash), actions.ShortenHash(s.CurrentHash), deadline,
 	}
-}
-
-// phaseOf is the phase of an assessment; one that no assessor has looked at is pending.
-func phaseOf(x *v1alpha1.EffectivenessAssessment) v1alpha1.AssessmentPhase {
-	if x.Status.Phase == "" {
-		return v1alpha1.AssessmentPending
-	}
-	return x.Status.Phase
 }
 
 func summarize(all []v1alpha1.EffectivenessAssessment) string {
@@ -226,7 +219,7 @@ func (a *app) complete() cobra.CompletionFunc {
 			var names []cobra.Completion
 			for i := range list.Items {
 				x := &list.Items[i]
-				names = append(names, cobra.CompletionWithDesc(x.Name, strings.TrimSpace(string(phaseOf(x))+" "+string(x.Status.Verdict))))
+				names = append(names, cobra.CompletionWithDesc(x.Name, strings.TrimSpace(string(wording.AssessmentPhaseOf(x))+" "+string(x.Status.Verdict))))
 			}
 			return names
 		})

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/effect"
 )
@@ -45,10 +46,10 @@ func (a *app) explain(cmd *cobra.Command, args []string, output string) error {
 	}
 	gates := actions.ListEffectGates(x, a.Now())
 	if output != "" {
-		return a.PrintStructured(output, map[string]any{"assessment": x.Name, "namespace": x.Namespace, "phase": phaseOf(x), "gates": gates})
+		return a.PrintStructured(output, map[string]any{"assessment": x.Name, "namespace": x.Namespace, "phase": wording.AssessmentPhaseOf(x), "gates": gates})
 	}
 	d := &invocation.Description{}
-	d.Line(0, "%s, %s by %s: %s", actions.NameTarget(&x.Spec.Target.BaselineTarget), x.Spec.Action, subjectWords(x), endWords(x))
+	d.Line(0, "%s, %s by %s: %s", actions.NameTarget(&x.Spec.Target.BaselineTarget), x.Spec.Action, wording.NameSubject(x), wording.DescribeEnd(x))
 	for _, g := range gates {
 		mark, until := "✓", ""
 		if !g.Passed {
@@ -60,9 +61,9 @@ func (a *app) explain(cmd *cobra.Command, args []string, output string) error {
 		d.Line(1, "%s %-14s %s%s", mark, g.Name, g.Value, until)
 	}
 	if effect.Phase(x.Status.Phase).Ended() {
-		d.Line(0, "=> %s", conclusion(x))
+		d.Line(0, "=> %s", wording.Conclude(x))
 	} else {
-		d.Line(0, "=> %s", fmt.Sprintf("It is %s.", phaseOf(x)))
+		d.Line(0, "=> %s", fmt.Sprintf("It is %s.", wording.AssessmentPhaseOf(x)))
 	}
 	return a.Print(d.String())
 }

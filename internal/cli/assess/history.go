@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -103,8 +104,8 @@ func (a *app) printHistory(reports []repairReport, o historyOptions) error {
 			score = actions.FormatScore(*r.Score)
 		}
 		rows = append(rows, []any{
-			r.Plan, string(r.Action), a.FormatAge(r.Written), invocation.FormatHash(r.PreHash, wide), invocation.FormatHash(r.PostHash, wide), string(r.Match), string(r.Verdict), score,
-			r.Policy, r.Assessment, invocation.FormatTimestamp(r.Written),
+			r.Plan, string(r.Action), a.FormatAge(r.Written), wording.FormatHash(r.PreHash, wide), wording.FormatHash(r.PostHash, wide), string(r.Match), string(r.Verdict), score,
+			r.Policy, r.Assessment, wording.FormatTimestamp(r.Written),
 		})
 	}
 	return a.PrintTable(invocation.TableOptions{Wide: wide, NoHeaders: o.noHeaders}, []invocation.Column{

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/effect"
@@ -88,30 +89,25 @@ func (a *app) show(cmd *cobra.Command, args []string, o showOptions) error {
 
 // describe is an assessment for people.
 func (a *app) describe(d *invocation.Description, x *v1alpha1.EffectivenessAssessment) {
-	d.Line(0, "%s, %s by %s: %s", actions.NameTarget(&x.Spec.Target.BaselineTarget), x.Spec.Action, subjectWords(x), endWords(x))
+	d.Line(0, "%s, %s by %s: %s", actions.NameTarget(&x.Spec.Target.BaselineTarget), x.Spec.Action, wording.NameSubject(x), wording.DescribeEnd(x))
 	if x.Spec.WrittenTime == nil {
-		d.Line(0, "=> %s", conclusion(x))
+		d.Line(0, "=> %s", wording.Conclude(x))
 		return
 	}
 	written := "written  " + a.FormatTime(x.Spec.WrittenTime)
 	switch s := &x.Status; {
 	case s.CompletionTime != nil:
-		written += ", measured until " + invocation.FormatTimestamp(*s.CompletionTime)
+		written += ", measured until " + wording.FormatTimestamp(*s.CompletionTime)
 	case s.Schedule != nil:
 		written += ", to be measured " + a.FormatUntil(s.Schedule.DeadlineTime)
 	}
 	d.Line(1, "%s", written)
-	d.Line(1, "hash     %s", hashWords(x))
+	d.Line(1, "hash     %s", wording.DescribeIntegrity(x))
 	if pair := x.Spec.DDEM002; pair != nil {
 		d.Line(1, "ddem002  %s → %s at the write", cmp.Or(actions.ShortenHash(pair.PreHash), "unknown"), cmp.Or(actions.ShortenHash(pair.PostHash), "unknown"))
 	}
-	components := effect.ReadComponents(&x.Status)
 	for _, name := range []effect.Name{effect.Health, effect.Alerts, effect.Metrics} {
-		words := componentWords(name, components.Of(name))
-		if words == "" && x.Status.Verdict == "" {
-			words = "not assessed yet"
-		}
-		d.Line(1, "%-8s %s", strings.ToLower(string(name)), cmp.Or(words, "not assessed"))
+		d.Line(1, "%-8s %s", strings.ToLower(string(name)), wording.DescribeComponent(x, name))
 	}
 	for i, beside := range x.Status.SideEffects {
 		label := "beside"
@@ -120,7 +116,7 @@ func (a *app) describe(d *invocation.Description, x *v1alpha1.EffectivenessAsses
 		}
 		d.Line(1, "%-8s %s", label, beside)
 	}
-	d.Line(0, "=> %s", conclusion(x))
+	d.Line(0, "=> %s", wording.Conclude(x))
 }
 
 // breakerWords say what the verdict did to the breaker of the policy; empty if it did nothing, or the
@@ -172,94 +168,6 @@ func (a *app) describeRunChain(d *invocation.Description, all []v1alpha1.Effecti
 	d.Line(0, "   %s are a chain that does not help: %s.", strings.Join(names, ", "), chain.Rule)
 }
 
-func subjectWords(x *v1alpha1.EffectivenessAssessment) string {
-	if plan := x.Spec.Subject.Plan; plan != nil {
-		return fmt.Sprintf("plan %s, step %d", plan.Name, plan.Step)
-	}
-	if run := x.Spec.Subject.Release; run != nil {
-		return fmt.Sprintf("release %s, run %d", run.Name, run.Run)
-	}
-	return "an unknown subject"
-}
-
-// endWords say how an assessment ended, or how far it is.
-func endWords(x *v1alpha1.EffectivenessAssessment) string {
-	s := &x.Status
-	if s.Verdict == "" {
-		return string(phaseOf(x))
-	}
-	words := string(s.Verdict)
-	if s.Score != nil {
-		words += fmt.Sprintf(", %s of %s", actions.FormatScore(*s.Score), actions.FormatScore(effect.Best))
-	}
-	return fmt.Sprintf("%s (%s)", words, s.Reason)
-}
-
-func hashWords(x *v1alpha1.EffectivenessAssessment) string {
-	state := "not known whether in effect"
-	switch x.Status.Integrity {
-	case v1alpha1.IntegrityUnchanged:
-		state = "in effect"
-	case v1alpha1.IntegrityDrifted:
-		state = "not in effect any more"
-	case v1alpha1.IntegrityUnknown, "":
-	}
-	unknown := func(hash string) string { return cmp.Or(actions.ShortenHash(hash), "unknown") }
-	now := unknown(x.Status.CurrentHash)
-	if x.Status.CurrentHash == "" && x.Status.Integrity == v1alpha1.IntegrityDrifted {
-		now = "absent"
-	}
-	return fmt.Sprintf("%s: %s → %s at the write, %s then", state, unknown(x.Spec.PreHash), unknown(x.Spec.PostHash), now)
-}
-
-// componentWords are score, weight and words of a component.
-func componentWords(name effect.Name, c *effect.Component) string {
-	switch c.State {
-	case effect.Assessed:
-		score := "no score"
-		if c.Score != nil {
-			score = actions.FormatScore(*c.Score)
-		}
-		against := ""
-		if c.Bad {
-			against = "against the write: "
-		}
-		return strings.TrimRight(fmt.Sprintf("%8s × %s   %s%s", score, weightWords(effect.Weight(name)), against, c.Why), " :")
-	case effect.NotConfigured:
-		return "not configured"
-	case effect.NotAnswered:
-		return strings.TrimSuffix("not assessed: "+c.Why, ": ")
-	case effect.NotAssessed:
-	}
-	return ""
-}
-
-func weightWords(weight int64) string {
-	return fmt.Sprintf("%d.%02d", weight/effect.Best, weight%effect.Best/100)
-}
-
-// conclusion says in one sentence what an assessment came to.
-func conclusion(x *v1alpha1.EffectivenessAssessment) string {
-	why := ""
-	if x.Status.Message != "" {
-		why = ": " + x.Status.Message
-	}
-	switch x.Status.Verdict {
-	case v1alpha1.VerdictEffective:
-		return "It helped and is still in effect."
-	case v1alpha1.VerdictIneffective:
-		return "It is in effect and did not help" + why
-	case v1alpha1.VerdictInconclusive:
-		return "Too little is known" + why
-	case v1alpha1.VerdictInvalidated:
-		return "It is not in effect any more" + why
-	}
-	if x.Status.Phase == v1alpha1.AssessmentFailed {
-		return "It cannot be assessed" + why
-	}
-	return "It is being measured; \"" + invocation.DisplayName + " assess explain " + x.Name + "\" says what it waits for."
-}
-
 // describeFormula computes score and verdict anew.
 func describeFormula(d *invocation.Description, x *v1alpha1.EffectivenessAssessment) {
 	components := effect.ReadComponents(&x.Status)
@@ -271,8 +179,8 @@ func describeFormula(d *invocation.Description, x *v1alpha1.EffectivenessAssessm
 			if c.Bad {
 				score = 0 // no score speaks for what the verdict speaks against
 			}
-			terms = append(terms, fmt.Sprintf("%s × %s", actions.FormatScore(score), weightWords(effect.Weight(name))))
-			weights = append(weights, weightWords(effect.Weight(name)))
+			terms = append(terms, fmt.Sprintf("%s × %s", actions.FormatScore(score), wording.FormatWeight(effect.Weight(name))))
+			weights = append(weights, wording.FormatWeight(effect.Weight(name)))
 		}
 	}
 	score := "none"
@@ -285,6 +193,6 @@ func describeFormula(d *invocation.Description, x *v1alpha1.EffectivenessAssessm
 	}
 	d.Line(1, "score %s, verdict %s, by reason %s and hash %s", score, effect.VerdictOf(reason, effect.Integrity(x.Status.Integrity), &components), reason, cmp.Or(string(x.Status.Integrity), "Unknown"))
 	if x.Status.Verdict != "" {
-		d.Line(1, "stored: %s, by formula %d", endWords(x), x.Status.Formula)
+		d.Line(1, "stored: %s, by formula %d", wording.DescribeEnd(x), x.Status.Formula)
 	}
 }

@@ -4,12 +4,13 @@ package blame
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/difference"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -51,15 +52,15 @@ Whoever went past a guard that denies gave a reason; it stands below the table.`
 
 // blameReport is what blame answers.
 type blameReport struct {
-	Object     string                   `json:"object"`
-	Namespace  string                   `json:"namespace"`
-	State      v1alpha1.DriftState      `json:"state"`
-	Severity   *v1alpha1.Severity       `json:"severity,omitempty"`
-	Authorized *guarded.AuthorizedState `json:"authorized,omitempty"`
-	Findings   []v1alpha1.Finding       `json:"findings"`
-	Total      int                      `json:"findingsTotal"`
-	Expected   []v1alpha1.Mask          `json:"expected,omitempty"`
-	Contention *v1alpha1.Contention     `json:"contention,omitempty"`
+	Object     string                      `json:"object"`
+	Namespace  string                      `json:"namespace"`
+	State      v1alpha1.DriftState         `json:"state"`
+	Severity   *v1alpha1.Severity          `json:"severity,omitempty"`
+	Authorized *difference.AuthorizedState `json:"authorized,omitempty"`
+	Findings   []v1alpha1.Finding          `json:"findings"`
+	Total      int                         `json:"findingsTotal"`
+	Expected   []v1alpha1.Mask             `json:"expected,omitempty"`
+	Contention *v1alpha1.Contention        `json:"contention,omitempty"`
 }
 
 func (a *app) blame(cmd *cobra.Command, args []string, output string, noHeaders bool) error {
@@ -92,7 +93,7 @@ func reportBlame(t guarded.Target, b *v1alpha1.Baseline) blameReport {
 	}
 	return blameReport{
 		Object: t.String(), Namespace: b.Namespace, State: b.Status.State, Severity: b.Status.Severity,
-		Authorized: guarded.ReportAuthorized(b), Findings: findings, Total: actions.CountFindings(b),
+		Authorized: difference.ReportAuthorized(b), Findings: findings, Total: actions.CountFindings(b),
 		Expected: b.Status.Masks, Contention: b.Status.Contention,
 	}
 }
@@ -111,7 +112,7 @@ func (a *app) printBlame(b *v1alpha1.Baseline, r blameReport, o invocation.Table
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		rows = append(rows, []any{
-			invocation.NamePath(f.Path), invocation.NameActor(f.Actor.User), string(f.Actor.Class), string(f.Actor.Source), a.FormatAge(f.FirstSeenTime), guarded.DescribeChange(f, o.Wide),
+			wording.NamePath(f.Path), wording.NameActor(f.Actor.User), string(f.Actor.Class), string(f.Actor.Source), a.FormatAge(f.FirstSeenTime), wording.DescribeChange(f, o.Wide),
 			string(f.Class), string(f.Type), f.Actor.FieldManager,
 		})
 	}
@@ -122,20 +123,9 @@ func (a *app) printBlame(b *v1alpha1.Baseline, r blameReport, o invocation.Table
 }
 
 func (a *app) blameHeader(b *v1alpha1.Baseline, r blameReport) string {
-	head := r.Object + ": " + guarded.DescribeState(b)
-	if r.Severity != nil {
-		head += fmt.Sprintf(", %s (%d)", r.Severity.Level, r.Severity.Score)
-	}
-	if b.Status.FirstSeenTime != nil && actions.StandingOf(b) != actions.StandingInSync {
-		head += ", since " + a.FormatAge(*b.Status.FirstSeenTime)
-	}
-	last := "Never authorized: nobody trusted has created it"
-	if r.Authorized != nil {
-		last = fmt.Sprintf("Last authorized by %s %s (revision %d, %s)", guarded.NameAuthor(r.Authorized.By, r.Authorized.Release), a.FormatAgo(r.Authorized.At), r.Authorized.Revision, r.Authorized.Origin)
-	}
-	lines := []string{head, last}
+	lines := []string{r.Object + ": " + wording.DescribeDrift(b, a.Now()), wording.DescribeAuthorized(b, a.Now())}
 	if r.Contention != nil {
-		lines = append(lines, fmt.Sprintf("Contended since %s by %s", a.FormatAge(r.Contention.StartTime), strings.Join(r.Contention.With, ", ")))
+		lines = append(lines, wording.DescribeContention(r.Contention, a.Now()))
 	}
 	return printableLines(lines)
 }
@@ -145,29 +135,11 @@ func blameFooter(r blameReport) string {
 	if more := r.Total - len(r.Findings); more > 0 {
 		lines = append(lines, fmt.Sprintf("... and %d more findings", more))
 	}
-	lines = append(lines, breakGlassLines(r.Findings)...)
+	lines = append(lines, wording.ListBreakGlass(r.Findings)...)
 	for i := range r.Expected {
-		mask := &r.Expected[i]
-		lines = append(lines, fmt.Sprintf("Expected: %s by %s (rule %s)", mask.Path, invocation.NameActor(mask.Actor.User), mask.Rule))
+		lines = append(lines, wording.DescribeMask(&r.Expected[i]))
 	}
 	return printableLines(lines)
-}
-
-// breakGlassLines tell who went past a guard that denies, and why; once per write,
-// as one write may change many paths.
-func breakGlassLines(findings []v1alpha1.Finding) []string {
-	var lines []string
-	for i := range findings {
-		actor := &findings[i].Actor
-		if actor.BreakGlassReason == "" {
-			continue
-		}
-		line := fmt.Sprintf("Break-glass: %s, reason: %s", invocation.NameActor(actor.User), actor.BreakGlassReason)
-		if !slices.Contains(lines, line) {
-			lines = append(lines, line)
-		}
-	}
-	return lines
 }
 
 func printableLines(lines []string) string {

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
 // SGR sequences, as diff --color has them.
@@ -39,14 +39,9 @@ func (w *Writer) WriteLine(color, text string) {
 // WriteChanges writes the path of each change, and its values before and after.
 func (w *Writer) WriteChanges(changes []actions.Change) {
 	for _, change := range changes {
-		place := "@@ " + invocation.NamePath(change.Path) + " @@"
-		switch {
-		case change.Reordered:
-			place += " reordered"
-		case change.Path == "" && change.Operation == string(diff.Added):
-			place += " exists, and nobody trusted has created it"
-		case change.Path == "" && change.Operation == string(diff.Removed):
-			place += " is gone, and nobody trusted has removed it"
+		place := "@@ " + wording.NamePath(change.Path) + " @@"
+		if note := wording.NoteChange(&change); note != "" {
+			place += " " + note
 		}
 		w.WriteLine(colorPlace, place)
 		w.writeValue(colorRemoved, "-", change.Before)

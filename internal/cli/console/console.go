@@ -4,16 +4,20 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os/exec"
 	"runtime"
+	"time"
 
 	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	door "github.com/plumbline-dev/plumbline/internal/console"
+	"github.com/plumbline-dev/plumbline/internal/console/pages"
 	"github.com/plumbline-dev/plumbline/internal/httpapi"
 )
 
@@ -31,8 +35,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "console",
-		Short: "Serve the REST API on this machine, with your kubeconfig",
-		Long: `Serve the REST API on 127.0.0.1 with your own kubeconfig until you end the command.
+		Short: "Serve the console and the REST API on this machine, with your kubeconfig",
+		Long: `Serve the console and the REST API on 127.0.0.1 with your own kubeconfig until you end the command.
 The command installs no object in the cluster. The API server sees you, so you read as
 much as with kubectl.
 
@@ -62,15 +66,28 @@ func (k kubeconfig) Whoami(ctx context.Context) (authenticationv1.UserInfo, erro
 	return actions.AskIdentity(ctx, k)
 }
 
+// Allows asks the API server whether the user has a right.
+func (k kubeconfig) Allows(ctx context.Context, right *authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: right}}
+	if err := k.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("asking for the right to %s %s: %w", right.Verb, right.Resource, err)
+	}
+	return review.Status.Allowed, nil
+}
+
 func (a *app) console(ctx context.Context, o options) error {
 	c, err := a.Connect()
 	if err != nil {
 		return err
 	}
-	api, err := httpapi.New(kubeconfig{c}, a.Version, slog.New(slog.NewTextHandler(a.ErrOut, nil)))
+	log := slog.New(slog.NewTextHandler(a.ErrOut, nil))
+	api, err := httpapi.New(kubeconfig{c}, a.Version, log)
 	if err != nil {
 		return err
 	}
+	shown := pages.New(pages.Cluster{
+		Cluster: kubeconfig{c}, Mapper: c.Mapper, Live: c.Live, Allows: kubeconfig{c}.Allows, Now: func() time.Time { return a.ServerTime(c) },
+	}, api, log)
 	listener, d, err := door.Listen(ctx, o.port)
 	if err != nil {
 		return err
@@ -83,7 +100,7 @@ func (a *app) console(ctx context.Context, o options) error {
 			a.Warn("no browser was opened: %v", err)
 		}
 	}
-	return door.Serve(ctx, listener, d.Guard(api))
+	return door.Serve(ctx, listener, d.Guard(shown))
 }
 
 // open has the system show an address. It does not wait: some systems return when the browser ends.

@@ -3,17 +3,11 @@
 package diff
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/spf13/cobra"
 
-	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/difference"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
-	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 )
 
 // app carries out the commands of this package with an invocation.
@@ -46,33 +40,6 @@ Exit status: 0 no differences were found. 1 differences were found.
 	return cmd
 }
 
-// diffReport is what diff answers.
-type diffReport struct {
-	Object     string                   `json:"object"`
-	Namespace  string                   `json:"namespace"`
-	Different  bool                     `json:"different"`
-	Authorized *guarded.AuthorizedState `json:"authorized,omitempty"`
-	Live       *liveReport              `json:"live,omitempty"`
-	Changes    []actions.Change         `json:"changes"`
-	// Expected are differences by expected writers; they do not count.
-	Expected []maskReport `json:"expected,omitempty"`
-}
-
-type liveReport struct {
-	UID             string `json:"uid"`
-	Generation      int64  `json:"generation,omitempty"`
-	ResourceVersion string `json:"resourceVersion"`
-	// Writer is the writer stamp: who last changed guarded content.
-	Writer string `json:"writer,omitempty"`
-}
-
-type maskReport struct {
-	Path  string `json:"path"`
-	By    string `json:"by"`
-	Rule  string `json:"rule"`
-	Value string `json:"value,omitempty"`
-}
-
 func (a *app) diff(cmd *cobra.Command, args []string, output string) error {
 	if err := invocation.CheckOutput(cmd, output, "json", "yaml"); err != nil {
 		return err
@@ -85,9 +52,16 @@ func (a *app) diff(cmd *cobra.Command, args []string, output string) error {
 	if err != nil {
 		return err
 	}
-	report, err := a.compareWithAuthorized(cmd.Context(), c, t)
+	baseline, err := guarded.GetBaseline(cmd.Context(), c, t)
 	if err != nil {
 		return err
+	}
+	report, err := difference.Compare(cmd.Context(), difference.Cluster{Reader: c, Mapper: c.Mapper, Live: c.Live, Now: a.Now}, baseline)
+	if err != nil {
+		return err
+	}
+	for _, unread := range report.Unread {
+		a.Warn("%s", unread)
 	}
 	if output != "" {
 		err = a.PrintStructured(output, report)
@@ -98,100 +72,4 @@ func (a *app) diff(cmd *cobra.Command, args []string, output string) error {
 		err = &invocation.ExitError{Code: invocation.ExitDifferent}
 	}
 	return err
-}
-
-func (a *app) compareWithAuthorized(ctx context.Context, c *invocation.Cluster, t guarded.Target) (diffReport, error) {
-	baseline, err := guarded.GetBaseline(ctx, c, t)
-	if err != nil {
-		return diffReport{}, err
-	}
-	report := diffReport{Object: t.String(), Namespace: t.Namespace, Authorized: guarded.ReportAuthorized(baseline), Changes: []actions.Change{}}
-	live, err := guarded.ReadLive(ctx, c, t, baseline)
-	if err != nil {
-		return diffReport{}, err
-	}
-	if live != nil {
-		report.Live = reportLive(live)
-	}
-	if live == nil || baseline.Spec.Authorized == nil {
-		report.compareWhole(baseline, live != nil)
-		return report, nil
-	}
-	revision, err := guarded.GetRevision(ctx, c, baseline, baseline.Spec.Authorized.Number)
-	if err != nil {
-		return diffReport{}, fmt.Errorf("reading the authorized state of %s: %w", t, err)
-	}
-	body, err := guarded.DecodeBody(revision)
-	if err != nil {
-		return diffReport{}, err
-	}
-	exclusions, err := a.exclusions(ctx, c, baseline, live)
-	if err != nil {
-		return diffReport{}, err
-	}
-	return report, report.compareBodies(body, live.Body, canon.GVK(guarded.KindOf(baseline)), exclusions)
-}
-
-// compareWhole is for an object that is gone or that nobody trusted has made.
-func (r *diffReport) compareWhole(b *v1alpha1.Baseline, exists bool) {
-	authorized := b.Spec.Authorized != nil && b.Status.RetirementTime == nil
-	switch {
-	case exists && !authorized:
-		r.Different = true
-		r.Changes = append(r.Changes, actions.Change{Operation: string(diff.Added)})
-	case !exists && authorized:
-		r.Different = true
-		r.Changes = append(r.Changes, actions.Change{Operation: string(diff.Removed)})
-	}
-}
-
-func (r *diffReport) compareBodies(authorized, live []byte, gvk canon.GVK, x exclusions) error {
-	before, err := canon.Parse(authorized, gvk)
-	if err != nil {
-		return fmt.Errorf("reading the authorized body of %s: %w", r.Object, err)
-	}
-	defer before.Release()
-	after, err := canon.Parse(live, gvk)
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", r.Object, err)
-	}
-	defer after.Release()
-	excluded := x.ignored
-	for _, mask := range x.masks {
-		if !maskHolds(mask, after) {
-			continue
-		}
-		if path, err := canon.ParsePath(mask.Path); err == nil {
-			excluded = append(excluded, path)
-			r.Expected = append(r.Expected, maskReport{Path: mask.Path, By: mask.Actor.User, Rule: mask.Rule, Value: mask.Value})
-		}
-	}
-	r.Changes = append(r.Changes, actions.ReportChanges(diff.Compare(before, after, excluded...))...)
-	r.Different = len(r.Changes) > 0
-	return nil
-}
-
-// maskHolds tells whether the live value is still the one the expected writer
-// left: a mask covers a value, not a field. A value that was cut cannot be
-// compared, and the assessor's word stands.
-func maskHolds(mask v1alpha1.Mask, live *canon.Document) bool {
-	path, err := canon.ParsePath(mask.Path)
-	if err != nil {
-		return false
-	}
-	value := live.Root().Follow(path)
-	if !value.Exists() || mask.Value == "" {
-		return mask.Value == ""
-	}
-	now := value.AppendCanonical(nil)
-	return len(now) > len(mask.Value) || string(now) == mask.Value
-}
-
-func reportLive(l *guarded.LiveObject) *liveReport {
-	return &liveReport{
-		UID:             string(l.Metadata.UID),
-		Generation:      l.Metadata.Generation,
-		ResourceVersion: l.Metadata.ResourceVersion,
-		Writer:          l.Metadata.Annotations[v1alpha1.AnnotationWriter],
-	}
 }

@@ -7,12 +7,12 @@ import (
 
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/difference"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/comparison"
-	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
-	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 )
 
-func (a *app) renderDiff(r diffReport) string {
+func (a *app) renderDiff(r difference.Report) string {
 	w := &comparison.Writer{Color: printers.AllowsColorOutput(a.Out)}
 	if !r.Different && len(r.Expected) == 0 {
 		return ""
@@ -23,19 +23,19 @@ func (a *app) renderDiff(r diffReport) string {
 	}
 	w.WriteChanges(r.Changes)
 	for _, mask := range r.Expected {
-		w.WriteLine("", fmt.Sprintf("# expected: %s %s by %s (rule %s)", mask.Path, mask.Value, invocation.NameActor(mask.By), mask.Rule))
+		w.WriteLine("", fmt.Sprintf("# expected: %s %s by %s (rule %s)", mask.Path, mask.Value, wording.NameActor(mask.By), mask.Rule))
 	}
 	return w.String()
 }
 
-func (a *app) authorizedWords(r *guarded.AuthorizedState) string {
+func (a *app) authorizedWords(r *difference.AuthorizedState) string {
 	if r == nil {
 		return "never authorized"
 	}
-	return fmt.Sprintf("authorized (revision %d, by %s, %s)", r.Revision, invocation.NameActor(r.By), a.FormatAgo(r.At))
+	return fmt.Sprintf("authorized (revision %d, by %s, %s)", r.Revision, wording.NameActor(r.By), a.FormatAgo(r.At))
 }
 
-func liveWords(r *liveReport) string {
+func liveWords(r *difference.Live) string {
 	if r == nil {
 		return "gone"
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/effect"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
@@ -37,5 +38,5 @@ func hashWords(hash string, wide bool) string {
 	if hash == "" {
 		return "unknown"
 	}
-	return invocation.FormatHash(hash, wide)
+	return wording.FormatHash(hash, wide)
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
@@ -269,17 +270,17 @@ func (a *app) describeRecord(d *invocation.Description, s *evidence.Sealed, wide
 		d.Field("  Severity", fmt.Sprintf("%s (%d)", r.Severity.Level, r.Severity.Score))
 	}
 	if i := r.Intent; i != nil {
-		d.Field("  Intent", fmt.Sprintf("version %s, %s → %s", i.ResourceVersion, invocation.FormatHash(i.PreHash, wide), invocation.FormatHash(i.DesiredHash, wide)))
+		d.Field("  Intent", fmt.Sprintf("version %s, %s → %s", i.ResourceVersion, wording.FormatHash(i.PreHash, wide), wording.FormatHash(i.DesiredHash, wide)))
 	}
 	if r.Result.ResourceVersion != "" {
-		d.Field("  Wrote", fmt.Sprintf("version %s, %s (%s)", r.Result.ResourceVersion, invocation.FormatHash(r.Result.Hash, wide), r.Result.Origin))
+		d.Field("  Wrote", fmt.Sprintf("version %s, %s (%s)", r.Result.ResourceVersion, wording.FormatHash(r.Result.Hash, wide), r.Result.Origin))
 	}
 	describeAssessment(d, r.Assessment, wide)
 	if r.Policy != nil {
-		d.Field("  Policy", fmt.Sprintf("%s (%s)", r.Policy.Name, invocation.FormatHash(r.Policy.Digest, wide)))
+		d.Field("  Policy", fmt.Sprintf("%s (%s)", r.Policy.Name, wording.FormatHash(r.Policy.Digest, wide)))
 	}
 	d.Field("  Initiated by", initiatedWords(r))
-	d.Field("  Record", fmt.Sprintf("%s, signed by key %s", invocation.FormatHash(s.Digest, wide), shortKey(s.KeyID, wide)))
+	d.Field("  Record", fmt.Sprintf("%s, signed by key %s", wording.FormatHash(s.Digest, wide), shortKey(s.KeyID, wide)))
 }
 
 // recordWords is what a record is about: Step 0 Reconcile: Verified.
@@ -292,7 +293,7 @@ func recordWords(r *evidence.Record) string {
 	if r.Result.Reason != "" {
 		ended = strings.TrimSpace(ended + " (" + r.Result.Reason + ")")
 	}
-	return invocation.AppendReason(words, ended)
+	return wording.AppendReason(words, ended)
 }
 
 func initiatedWords(r *evidence.Record) string {

@@ -11,8 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
-	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/evidence/packet"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
@@ -87,7 +87,7 @@ func (a *app) describePacket(p *packet.Packet, wide bool) string {
 	d.Field("Packet", p.ID)
 	d.Field("Plan", p.Plan.Namespace+"/"+p.Plan.Name)
 	d.Field("Status", p.Status)
-	d.Field("Policy", fmt.Sprintf("%s (generation %d, %s)", p.Policy.Name, p.Policy.Generation, invocation.FormatHash(p.Policy.Digest, wide)))
+	d.Field("Policy", fmt.Sprintf("%s (generation %d, %s)", p.Policy.Name, p.Policy.Generation, wording.FormatHash(p.Policy.Digest, wide)))
 	d.Field("Drift report", p.DriftReportID)
 	d.Field("Correlation", p.CorrelationID)
 	by := p.InitiatedBy
@@ -98,11 +98,11 @@ func (a *app) describePacket(p *packet.Packet, wide bool) string {
 	d.Field("Approved by", strings.Join(p.Approvers, ", "))
 	d.Field("Initiated", a.FormatTime(new(metav1.NewTime(p.InitiatedAt))))
 	if completed := a.FormatTime(new(metav1.NewTime(p.CompletedAt))); completed != "" {
-		d.Field("Completed", completed+remediation.FormatTook(p.Duration))
+		d.Field("Completed", completed+wording.FormatTook(p.Duration))
 	}
 	m := &p.Metrics
 	d.Field("Targets", fmt.Sprintf("%d: %d succeeded, %d failed, %d skipped", m.TotalTargets, m.Succeeded, m.Failed, m.Skipped))
-	d.Field("Targets took", remediation.FormatDurations(m.Durations))
+	d.Field("Targets took", wording.FormatDurations(m.Durations))
 	d.Section("Drift")
 	for i := range p.DetectedDrift {
 		a.describeDrift(d, &p.DetectedDrift[i], wide)
@@ -127,13 +127,13 @@ func (a *app) describeDrift(d *invocation.Description, drift *packet.Drift, wide
 	}
 	d.Line(1, "%s", words)
 	if !drift.FirstSeen.IsZero() {
-		d.Line(3, "%s, since %s, by %s", drift.DriftType, a.FormatAge(metav1.NewTime(drift.FirstSeen)), invocation.ListActors(drift.Actors))
+		d.Line(3, "%s, since %s, by %s", drift.DriftType, a.FormatAge(metav1.NewTime(drift.FirstSeen)), wording.ListActors(drift.Actors))
 	}
 	for _, path := range drift.Paths {
-		d.Line(3, "%s", invocation.NamePath(path))
+		d.Line(3, "%s", wording.NamePath(path))
 	}
 	if drift.DesiredHash != "" {
-		d.Line(3, "%s → %s", invocation.FormatHash(drift.DriftedHash, wide), invocation.FormatHash(drift.DesiredHash, wide))
+		d.Line(3, "%s → %s", wording.FormatHash(drift.DriftedHash, wide), wording.FormatHash(drift.DesiredHash, wide))
 	}
 }
 
@@ -142,9 +142,9 @@ func describeResult(d *invocation.Description, r *packet.Result, wide bool) {
 	if r.Reason != "" {
 		ended += " (" + r.Reason + ")"
 	}
-	d.Line(1, "%d  %s  %s: %s%s", r.Step, r.Object, r.Action, ended, remediation.FormatTook(r.Duration))
+	d.Line(1, "%d  %s  %s: %s%s", r.Step, r.Object, r.Action, ended, wording.FormatTook(r.Duration))
 	if r.PreviousDigest != "" {
-		d.Line(3, "%s → %s, record #%d", invocation.FormatHash(r.PreviousDigest, wide), invocation.FormatHash(r.CurrentDigest, wide), r.Record)
+		d.Line(3, "%s → %s, record #%d", wording.FormatHash(r.PreviousDigest, wide), wording.FormatHash(r.CurrentDigest, wide), r.Record)
 	}
 	if e := r.Effect; e != nil {
 		d.Line(3, "effect %s, record #%d", effectWords(&e.Assessment), e.Record)
@@ -153,10 +153,10 @@ func describeResult(d *invocation.Description, r *packet.Result, wide bool) {
 
 func describeContent(d *invocation.Description, what, digest string, c packet.Content, wide bool) {
 	if c.Problem != "" {
-		d.Line(1, "%s  %s  %s", what, invocation.FormatHash(digest, wide), c.Problem)
+		d.Line(1, "%s  %s  %s", what, wording.FormatHash(digest, wide), c.Problem)
 		return
 	}
-	d.Line(1, "%s  %s  %s", what, invocation.FormatHash(digest, wide), plural.Of(len(c.Body), "byte"))
+	d.Line(1, "%s  %s  %s", what, wording.FormatHash(digest, wide), plural.Of(len(c.Body), "byte"))
 }
 
 func stepsWords(steps []int32) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
@@ -97,7 +98,7 @@ func describeWorkIntent(d *invocation.Description, i *evidence.WorkIntent, wide 
 		words = "version " + i.ResourceVersion
 	}
 	if i.TemplateHash != "" {
-		words += ", pod template " + invocation.FormatHash(i.TemplateHash, wide)
+		words += ", pod template " + wording.FormatHash(i.TemplateHash, wide)
 	}
 	d.Field("  Intent", words)
 }

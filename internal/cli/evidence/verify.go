@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -206,7 +207,7 @@ func (k *evidenceKnown) ask(ctx context.Context, c *invocation.Cluster, system s
 		return fmt.Errorf("reading which records the plans name (--offline leaves that out): %w", err)
 	}
 	for i := range plans {
-		if !remediation.HasEnded(&plans[i]) {
+		if !wording.HasEnded(&plans[i]) {
 			k.running++ // its last record may be stored and not named yet
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -61,8 +62,8 @@ func completeNames(c *invocation.Cluster, baselines []v1alpha1.Baseline, kind, p
 	var names []cobra.Completion
 	for i := range baselines {
 		b := &baselines[i]
-		if name := prefix + b.Spec.Target.Name; KindOf(b).GroupKind() == wanted && strings.HasPrefix(name, typed) {
-			names = append(names, cobra.CompletionWithDesc(name, DescribeState(b)))
+		if name := prefix + b.Spec.Target.Name; wording.KindOf(b).GroupKind() == wanted && strings.HasPrefix(name, typed) {
+			names = append(names, cobra.CompletionWithDesc(name, wording.DescribeState(b)))
 		}
 	}
 	slices.Sort(names)

@@ -3,8 +3,6 @@
 // Package guarded finds the objects that a command line names, and their Baselines.
 //
 // [ParseArguments] reads TYPE/NAME as kubectl does, [ResolveOne] gives the one object of a
-// command, and [Select] the Baselines of many. [ReadLive] and [GetRevision] read the live
-// and the authorized body of an object. [SendRequests] asks the assessor for something of
-// many objects, and waits for all of it. The package also has the words in which several
-// commands speak of a Baseline.
+// command, and [Select] the Baselines of many. [SendRequests] asks the assessor for something of
+// many objects, and waits for all of it. The words about Baselines are in package wording.
 package guarded

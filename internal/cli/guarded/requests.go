@@ -14,6 +14,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -34,7 +35,7 @@ type RequestKind struct {
 
 // refuse says why a request came to no effect.
 func (k *RequestKind) refuse(b *v1alpha1.Baseline, why error) error {
-	return fmt.Errorf(k.Subject+" was not %s: %w", QualifiedName(b), k.Done, why)
+	return fmt.Errorf(k.Subject+" was not %s: %w", wording.QualifiedName(b), k.Done, why)
 }
 
 // Request asks the assessor for something of one object.
@@ -139,7 +140,7 @@ func awaitAll(ctx context.Context, inv *invocation.Invocation, kind *RequestKind
 	defer cancel()
 	var failed []error
 	for _, one := range sent {
-		name := QualifiedName(one.Baseline)
+		name := wording.QualifiedName(one.Baseline)
 		outcome, err := one.await(deadline)
 		switch {
 		case ctx.Err() != nil:

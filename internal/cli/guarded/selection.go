@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -139,7 +140,7 @@ func objectFilter(ctx context.Context, c *invocation.Cluster, namespace string, 
 		}
 	}
 	return func(b *v1alpha1.Baseline) bool {
-		kind := KindOf(b).GroupKind()
+		kind := wording.KindOf(b).GroupKind()
 		return kinds[kind] && (selector.Empty() || matching[identity(kind, b.Namespace, b.Spec.Target.Name)])
 	}, nil
 }

@@ -49,16 +49,6 @@ func (t Target) baselineName() string {
 // GVK returns the group, version and kind by which the body of t is hashed.
 func (t Target) GVK() canon.GVK { return canon.GVK(t.Mapping.GroupVersionKind) }
 
-// ObjectOf names the object that a Baseline is about.
-func ObjectOf(b *v1alpha1.Baseline) string {
-	return actions.NameObject(KindOf(b).GroupKind(), b.Spec.Target.Name)
-}
-
-// KindOf returns the kind of the object that a Baseline is about.
-func KindOf(b *v1alpha1.Baseline) schema.GroupVersionKind {
-	return schema.FromAPIVersionAndKind(b.Spec.Target.APIVersion, b.Spec.Target.Kind)
-}
-
 // explainMissingBaseline turns "baselines … not found" into what it means.
 func (t Target) explainMissingBaseline(err error) error {
 	if !actions.IsAbsent(err) {

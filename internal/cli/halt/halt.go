@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -119,7 +120,7 @@ func (a *app) haltLedger(ctx context.Context, c *invocation.Cluster, ledgers []v
 		return a.haltResult(environment, "is not halted")
 	case as:
 		current := ledger.Spec.Halt
-		return a.haltResult(environment, invocation.AppendReason("is halted already, by "+invocation.NameActor(current.RequestedBy), current.Reason))
+		return a.haltResult(environment, wording.AppendReason("is halted already, by "+wording.NameActor(current.RequestedBy), current.Reason))
 	case o.dryRun == "client":
 		return a.haltResult(environment, done+" (dry run)")
 	}

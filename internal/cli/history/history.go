@@ -14,6 +14,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/difference"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/comparison"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
@@ -125,7 +127,7 @@ type revisionReport struct {
 }
 
 func (a *app) printHistory(cmd *cobra.Command, c *invocation.Cluster, t guarded.Target, b *v1alpha1.Baseline, o historyOptions) error {
-	revisions, err := guarded.ListRevisions(cmd.Context(), c, b)
+	revisions, err := difference.ListRevisions(cmd.Context(), c, b)
 	if err != nil {
 		return err
 	}
@@ -150,21 +152,21 @@ func (a *app) printHistory(cmd *cobra.Command, c *invocation.Cluster, t guarded.
 		if r.Authorized {
 			mark = "authorized"
 		}
-		rows = append(rows, []any{strconv.FormatInt(r.Revision, 10), guarded.NameAuthor(r.By, r.Release), a.FormatAge(r.At), r.Hash, strconv.FormatInt(r.Size, 10), mark, invocation.FormatTimestamp(r.At)})
+		rows = append(rows, []any{strconv.FormatInt(r.Revision, 10), wording.NameAuthor(r.By, r.Release), a.FormatAge(r.At), r.Hash, strconv.FormatInt(r.Size, 10), mark, wording.FormatTimestamp(r.At)})
 	}
 	return a.PrintTable(invocation.TableOptions{Wide: o.output == "wide", NoHeaders: o.noHeaders},
 		[]invocation.Column{{Name: "Revision"}, {Name: "By"}, {Name: "Age"}, {Name: "Hash"}, {Name: "Size"}, {Name: "Now"}, {Name: "At", Wide: true}}, rows)
 }
 
 func (a *app) bodyOf(cmd *cobra.Command, c *invocation.Cluster, b *v1alpha1.Baseline, number int64) ([]byte, error) {
-	revision, err := guarded.GetRevision(cmd.Context(), c, b, number)
+	revision, err := difference.GetRevision(cmd.Context(), c, b, number)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("revision %d of %s does not exist or is no longer kept", number, guarded.ObjectOf(b))
+		return nil, fmt.Errorf("revision %d of %s does not exist or is no longer kept", number, wording.ObjectOf(b))
 	}
 	if err != nil {
 		return nil, err
 	}
-	return guarded.DecodeBody(revision)
+	return difference.DecodeBody(revision)
 }
 
 func (a *app) printBody(cmd *cobra.Command, c *invocation.Cluster, b *v1alpha1.Baseline, o historyOptions) error {
@@ -189,13 +191,13 @@ func (a *app) diffRevisions(cmd *cobra.Command, c *invocation.Cluster, b *v1alph
 		if err != nil {
 			return err
 		}
-		if documents[i], err = canon.Parse(body, canon.GVK(guarded.KindOf(b))); err != nil {
+		if documents[i], err = canon.Parse(body, canon.GVK(wording.KindOf(b))); err != nil {
 			return fmt.Errorf("reading revision %d: %w", number, err)
 		}
 	}
 	changes := actions.ReportChanges(diff.Compare(documents[0], documents[1]))
 	if output == "json" || output == "yaml" {
-		return a.PrintStructured(output, map[string]any{"object": guarded.ObjectOf(b), "from": numbers[0], "to": numbers[1], "changes": changes})
+		return a.PrintStructured(output, map[string]any{"object": wording.ObjectOf(b), "from": numbers[0], "to": numbers[1], "changes": changes})
 	}
-	return a.Print(a.renderRevisionDiff(guarded.ObjectOf(b), changes, numbers[0], numbers[1]))
+	return a.Print(a.renderRevisionDiff(wording.ObjectOf(b), changes, numbers[0], numbers[1]))
 }

@@ -144,15 +144,6 @@ func printableCells(cells []any) []any {
 	return shown
 }
 
-// Shorten cuts text to limit characters, for table cells.
-func Shorten(text string, limit int) string {
-	runes := []rune(Printable(text))
-	if len(runes) <= limit {
-		return string(runes)
-	}
-	return string(runes[:limit-1]) + "…"
-}
-
 // Examples joins pairs of comment and command, with the plugin's name filled in.
 func Examples(lines ...string) string {
 	var b strings.Builder

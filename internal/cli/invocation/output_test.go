@@ -17,9 +17,6 @@ func TestPrintable_ShowsNothingThatMovesTheCursor(t *testing.T) {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}
-	if got := Shorten(strings.Repeat("é", 50), 10); got != "ééééééééé…" {
-		t.Errorf("short gave %q", got)
-	}
 }
 
 func TestEscapedJSONSaysTheSame(t *testing.T) {

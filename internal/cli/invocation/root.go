@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 )
 
 // DisplayName is how the plugin is called and how it names itself in help.
-const DisplayName = "kubectl plumbline"
+const DisplayName = wording.CommandName
 
 func suggestions(cmd *cobra.Command, typed string) string {
 	near := cmd.SuggestionsFor(typed)

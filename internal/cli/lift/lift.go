@@ -10,6 +10,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -69,7 +70,7 @@ func (a *app) lift(cmd *cobra.Command, args []string, o guarded.RequestOptions) 
 	for i := range found.Baselines {
 		b := &found.Baselines[i]
 		if b.Status.Quarantine == nil {
-			failed = errors.Join(failed, a.Print(guarded.QualifiedName(b), " is not in quarantine\n"))
+			failed = errors.Join(failed, a.Print(wording.QualifiedName(b), " is not in quarantine\n"))
 			continue
 		}
 		requests = append(requests, requestLift(c, b, o.Reason))

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -86,10 +87,10 @@ func (a *app) askPlan(ctx context.Context, c *invocation.Cluster, name string, v
 		return nil, remediation.PrintResult(a.Invocation, plan, standingWords(standing))
 	}
 	if refused := actions.RefusePlanVerb(v.asks, plan); refused != nil {
-		return nil, fmt.Errorf("%s was not %s: %s", remediation.PlanName(plan), v.done, a.refusalWords(refused))
+		return nil, fmt.Errorf("%s was not %s: %s", wording.PlanName(plan), v.done, a.refusalWords(refused))
 	}
 	if v.asks == actions.PlanResume && actions.NeedsExecute(plan) {
-		a.Warn("%s begins by hand alone: to go on with it, use %s plan execute %s", remediation.PlanName(plan), invocation.DisplayName, plan.Name)
+		a.Warn("%s begins by hand alone: to go on with it, use %s plan execute %s", wording.PlanName(plan), invocation.DisplayName, plan.Name)
 	}
 	if dryRun == "client" {
 		return nil, remediation.PrintResult(a.Invocation, plan, v.done+" (dry run)")
@@ -97,7 +98,7 @@ func (a *app) askPlan(ctx context.Context, c *invocation.Cluster, name string, v
 	err = actions.RequestPlanVerb(ctx, c, plan, control, dryRun == "server")
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s was not %s: %w", remediation.PlanName(plan), v.done, a.wordError(err))
+		return nil, fmt.Errorf("%s was not %s: %w", wording.PlanName(plan), v.done, a.wordError(err))
 	case dryRun == "server":
 		return nil, remediation.PrintResult(a.Invocation, plan, v.done+" (server dry run)")
 	}
@@ -116,11 +117,11 @@ func (a *app) awaitPlans(ctx context.Context, c *invocation.Cluster, sent []*v1a
 		case ctx.Err() != nil:
 			return errors.Join(append(failed, ctx.Err())...)
 		case deadline.Err() != nil && outcome.Progress == actions.Pending:
-			failed = append(failed, fmt.Errorf("%s: asked for, and not %s within %s: %s", remediation.PlanName(p), v.done, patience, remediation.DescribeStanding(last)))
+			failed = append(failed, fmt.Errorf("%s: asked for, and not %s within %s: %s", wording.PlanName(p), v.done, patience, remediation.DescribeStanding(last)))
 		case err != nil:
-			failed = append(failed, fmt.Errorf("%s: asked for; waiting for it: %w", remediation.PlanName(p), err))
+			failed = append(failed, fmt.Errorf("%s: asked for; waiting for it: %w", wording.PlanName(p), err))
 		case outcome.Progress == actions.Refused:
-			failed = append(failed, fmt.Errorf("%s was not %s: %s", remediation.PlanName(p), v.done, remediation.DescribeOutcome(v.done, outcome)))
+			failed = append(failed, fmt.Errorf("%s was not %s: %s", wording.PlanName(p), v.done, remediation.DescribeOutcome(v.done, outcome)))
 		default:
 			if err := remediation.PrintResult(a.Invocation, last, remediation.DescribeOutcome(v.done, outcome)); err != nil {
 				return err

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -68,16 +69,9 @@ newest first: whose they are, how far they are, and what they wait for.`,
 	return cmd
 }
 
-// phases of a plan, in the order in which they are listed: what has not ended
-// comes first.
-var phases = []v1alpha1.PlanPhase{
-	v1alpha1.PlanRunning, v1alpha1.PlanSealing, v1alpha1.PlanPaused, v1alpha1.PlanDeferred, v1alpha1.PlanScheduled, v1alpha1.PlanCreated,
-	v1alpha1.PlanFailed, v1alpha1.PlanSkipped, v1alpha1.PlanPartialSuccess, v1alpha1.PlanSucceeded, v1alpha1.PlanCanceled, v1alpha1.PlanSuperseded,
-}
-
 func phaseNames() []string {
-	names := make([]string, 0, len(phases))
-	for _, phase := range phases {
+	names := make([]string, 0, len(wording.PlanPhases))
+	for _, phase := range wording.PlanPhases {
 		names = append(names, string(phase))
 	}
 	return names
@@ -85,7 +79,7 @@ func phaseNames() []string {
 
 func (o *listOptions) selects(p *v1alpha1.RemediationPlan) bool {
 	return (o.policy == "" || p.Spec.Plan.Policy.Name == o.policy) &&
-		(len(o.phases) == 0 || slices.Contains(o.phases, string(remediation.PhaseOf(p))))
+		(len(o.phases) == 0 || slices.Contains(o.phases, string(wording.PhaseOf(p))))
 }
 
 func (a *app) list(cmd *cobra.Command, o *listOptions) error {
@@ -115,7 +109,7 @@ func (a *app) list(cmd *cobra.Command, o *listOptions) error {
 		return err
 	}
 	plans = slices.DeleteFunc(plans, func(p v1alpha1.RemediationPlan) bool { return !o.selects(&p) })
-	remediation.SortPlans(plans)
+	wording.SortPlans(plans)
 	if printer.Objects != nil {
 		objects := make([]client.Object, len(plans))
 		for i := range plans {
@@ -164,12 +158,12 @@ func (a *app) row(p *v1alpha1.RemediationPlan, wide bool) []any {
 	}
 	scheduled := ""
 	if plan.ScheduledTime != nil {
-		scheduled = invocation.FormatTimestamp(*plan.ScheduledTime)
+		scheduled = wording.FormatTimestamp(*plan.ScheduledTime)
 	}
 	return []any{
-		p.Name, plan.Policy.Name, remediation.DescribePhase(p), fmt.Sprint(len(plan.Targets)),
+		p.Name, plan.Policy.Name, wording.DescribePhase(p), fmt.Sprint(len(plan.Targets)),
 		fmt.Sprint(counts.Succeeded), fmt.Sprint(counts.Failed), fmt.Sprint(counts.Skipped), string(p.Status.Effect),
-		invocation.Shorten(a.waitsFor(p), width), a.FormatAge(p.CreationTimestamp),
+		wording.Shorten(wording.DescribeWaiting(p, a.Now()), width), a.FormatAge(p.CreationTimestamp),
 		plan.EnvironmentName, string(plan.Trigger), string(worstLevel(plan.Targets)), plan.InitiatedBy, scheduled, p.Status.Holder,
 	}
 }
@@ -188,10 +182,10 @@ func worstLevel(targets []v1alpha1.PlanTarget) v1alpha1.SeverityLevel {
 func summarize(plans []v1alpha1.RemediationPlan) string {
 	counts := map[v1alpha1.PlanPhase]int{}
 	for i := range plans {
-		counts[remediation.PhaseOf(&plans[i])]++
+		counts[wording.PhaseOf(&plans[i])]++
 	}
 	var parts []string
-	for _, phase := range phases {
+	for _, phase := range wording.PlanPhases {
 		if n := counts[phase]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, phase))
 		}

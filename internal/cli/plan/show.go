@@ -3,17 +3,13 @@
 package plan
 
 import (
-	"fmt"
-	"strings"
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/effect"
 )
 
 func (a *app) showCommand() *cobra.Command {
@@ -64,133 +60,31 @@ func (a *app) show(cmd *cobra.Command, args []string, output string) error {
 // describePlan is the plan for people.
 func (a *app) describePlan(p *v1alpha1.RemediationPlan, wide bool) string {
 	d := &invocation.Description{}
-	a.describeHead(d, p, wide)
-	a.describeTimes(d, p)
+	for _, f := range wording.DescribePlan(p, wide, a.Now()) {
+		d.Field(f.Label, f.Value)
+	}
 	d.Section("Steps")
 	for i := range p.Spec.Plan.Targets {
 		a.describeStep(d, p, i, wide)
 	}
 	d.Section("Batches")
 	for i := range p.Spec.Plan.Batches {
-		describeBatch(d, &p.Spec.Plan.Batches[i], i == len(p.Spec.Plan.Batches)-1)
+		b := &p.Spec.Plan.Batches[i]
+		d.Line(1, "%d  %s", b.Order, wording.DescribeBatch(b, i == len(p.Spec.Plan.Batches)-1))
 	}
 	describeLeftOut(d, &p.Spec.Plan)
 	return d.String()
 }
 
-func (a *app) describeHead(d *invocation.Description, p *v1alpha1.RemediationPlan, wide bool) {
-	plan, counts := &p.Spec.Plan, p.Status.Counts
-	d.Field("Plan", remediation.PlanName(p))
-	d.Field("Phase", remediation.DescribePhase(p))
-	d.Field("Waiting for", a.waitsFor(p))
-	d.Field("Ended by", p.Status.EndedBy)
-	d.Field("Because", p.Status.EndedReason)
-	d.Field("Steps", fmt.Sprintf("%d: %d succeeded, %d failed, %d skipped", len(plan.Targets), counts.Succeeded, counts.Failed, counts.Skipped))
-	d.Field("Policy", fmt.Sprintf("%s (generation %d, %s)", plan.Policy.Name, plan.Policy.Generation, invocation.FormatHash(plan.Policy.Digest, wide)))
-	d.Field("Environment", plan.EnvironmentName)
-	d.Field("Trigger", fmt.Sprintf("%s, strategy %s", plan.Trigger, plan.Strategy))
-	d.Field("Initiated by", initiatorWords(plan))
-	if control := p.Spec.Control; control.Verb != "" {
-		d.Field("Asked", invocation.AppendReason(fmt.Sprintf("%s, by %s", control.Verb, control.RequestedBy), control.Reason))
-	}
-	if p.Status.Holder != "" {
-		d.Field("Executor", fmt.Sprintf("%s (epoch %d)", p.Status.Holder, p.Status.Epoch))
-	}
-	d.Field("Correlation", plan.CorrelationID)
-	d.Field("Drift report", plan.DriftReportID)
-}
-
-// initiatorWords names who asked for a plan, and whose rights it needs.
-func initiatorWords(plan *v1alpha1.PlannedRemediation) string {
-	words := fmt.Sprintf("%s, acting with the rights of %s", plan.InitiatedBy, plan.Requester)
-	if plan.Request != nil {
-		words += " and of the user as whom the policy acts, by request " + plan.Request.Name
-	}
-	return words
-}
-
-func (a *app) describeTimes(d *invocation.Description, p *v1alpha1.RemediationPlan) {
-	d.Field("Created", a.FormatTime(&p.CreationTimestamp))
-	d.Field("Scheduled for", a.FormatTime(p.Spec.Plan.ScheduledTime))
-	d.Field("Started", a.FormatTime(p.Status.StartTime))
-	if at := p.Status.CompletionTime; at != nil {
-		took := ""
-		if p.Status.StartTime != nil {
-			took = fmt.Sprintf(", took %s", at.Sub(p.Status.StartTime.Time).Round(time.Second))
-		}
-		d.Field("Completed", a.FormatTime(at)+took)
-	} else {
-		d.Field("Deadline", a.FormatTime(&p.Spec.Plan.DeadlineTime))
-	}
-	d.Field("Targets took", remediation.FormatDurations(durationsOf(p)))
-}
-
-// stepOf is the status of a step; before an executor wrote any it is planned.
-func stepOf(p *v1alpha1.RemediationPlan, index int) v1alpha1.PlanStep {
-	for i := range p.Status.Steps {
-		if int(p.Status.Steps[i].Index) == index {
-			return p.Status.Steps[i]
-		}
-	}
-	return v1alpha1.PlanStep{Index: int32(index), State: v1alpha1.StepPlanned} //nolint:gosec // at most ten
-}
-
 func (a *app) describeStep(d *invocation.Description, p *v1alpha1.RemediationPlan, index int, wide bool) {
-	target, step := &p.Spec.Plan.Targets[index], stepOf(p, index)
-	state := string(step.State)
-	if step.Reason != "" {
-		state += " (" + string(step.Reason) + ")"
-	}
-	d.Line(1, "%d  %s  %s  %s%s", index, actions.NameTarget(&target.BaselineTarget), target.Action, state, remediation.FormatTook(stepDuration(&step)))
-	if step.Message != "" {
-		d.Line(3, "%s", step.Message)
-	}
-	d.Line(3, "severity %s (%d), %s, since %s, by %s", target.Severity.Level, target.Severity.Score, target.DriftType, a.FormatAge(target.FirstSeenTime), invocation.ListActors(target.Actors))
-	for _, path := range target.Paths {
-		d.Line(3, "%s", invocation.NamePath(path))
-	}
-	if len(target.Paths) == 0 {
-		d.Line(3, "(the whole object)")
-	}
-	d.Line(3, "%s → %s, from %s", invocation.FormatHash(target.DriftedHash, wide), invocation.FormatHash(target.DesiredHash, wide), target.Revision)
-	if r := step.Result; r != nil {
-		d.Line(3, "wrote version %s, %s (%s)", r.ResourceVersion, invocation.FormatHash(r.Hash, wide), r.Origin)
-	}
-	if e := step.Effect; e != nil {
-		score := ""
-		if e.Score != nil {
-			score = fmt.Sprintf(", %s of %s", actions.FormatScore(*e.Score), actions.FormatScore(effect.Best))
-		}
-		d.Line(3, "effect %s%s (assess show %s)", e.Verdict, score, e.AssessmentName)
-	}
-	if s := step.Standby; s != nil {
-		d.Line(3, "standby %s, of Service %s: %s, since %s", s.Name, s.ServiceName, s.Phase, a.FormatAge(s.PhaseTime))
-	}
-	if e := step.Evidence; e != nil {
-		d.Line(3, "evidence #%d %s", e.Sequence, invocation.FormatHash(e.Digest, wide))
+	target, step := &p.Spec.Plan.Targets[index], wording.StepOf(p, index)
+	d.Line(1, "%d  %s  %s  %s", index, actions.NameTarget(&target.BaselineTarget), target.Action, wording.DescribeStepState(&step))
+	for _, line := range wording.DescribeStep(target, &step, wide, a.Now()) {
+		d.Line(3, "%s", line)
 	}
 	for _, line := range step.Logs {
 		d.Line(3, "| %s", line)
 	}
-}
-
-func describeBatch(d *invocation.Description, b *v1alpha1.PlanBatch, last bool) {
-	steps := make([]string, 0, len(b.Steps))
-	for _, step := range b.Steps {
-		steps = append(steps, fmt.Sprint(step))
-	}
-	noun := "steps"
-	if len(steps) == 1 {
-		noun = "step"
-	}
-	text := fmt.Sprintf("%d  %s %s", b.Order, noun, strings.Join(steps, ", "))
-	if !last {
-		text += "; the next one only when all of it is healthy"
-	}
-	if b.DelayAfter != nil && b.DelayAfter.Duration > 0 {
-		text += fmt.Sprintf(", and %s later", b.DelayAfter.Duration)
-	}
-	d.Line(1, "%s", text)
 }
 
 func describeLeftOut(d *invocation.Description, plan *v1alpha1.PlannedRemediation) {
@@ -199,7 +93,7 @@ func describeLeftOut(d *invocation.Description, plan *v1alpha1.PlannedRemediatio
 	}
 	d.Section("Left out")
 	for _, left := range plan.LeftOut {
-		d.Line(1, "%s  %s", left.BaselineName, invocation.AppendReason(left.Reason, left.Message))
+		d.Line(1, "%s  %s", left.BaselineName, wording.AppendReason(left.Reason, left.Message))
 	}
 	if more := int(plan.LeftOutTotal) - len(plan.LeftOut); more > 0 {
 		d.Line(1, "... and %d more", more)

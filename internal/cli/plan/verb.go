@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -69,9 +70,9 @@ func standingWords(standing actions.PlanStanding) string {
 	case actions.PlanIsCanceled:
 		return "is canceled already"
 	case actions.PlanIsPaused:
-		return "is paused already, by " + invocation.NameActor(standing.By)
+		return "is paused already, by " + wording.NameActor(standing.By)
 	case actions.PlanIsToBeExecuted:
-		return "is to be executed already, as " + invocation.NameActor(standing.By) + " asked"
+		return "is to be executed already, as " + wording.NameActor(standing.By) + " asked"
 	case actions.PlanIsRunning:
 		return "is running already"
 	default:
@@ -89,7 +90,7 @@ func (a *app) refusalWords(refused *actions.PlanRefusedError) string {
 		}
 		return words
 	case actions.PlanIsToBeCanceled:
-		return invocation.NameActor(refused.By) + " has asked to cancel it, and that is not taken back"
+		return wording.NameActor(refused.By) + " has asked to cancel it, and that is not taken back"
 	case actions.PlanIsEnding:
 		return fmt.Sprintf("it is ending as %s", refused.Phase)
 	case actions.PlanIsNotPaused:

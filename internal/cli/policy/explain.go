@@ -3,7 +3,6 @@
 package policy
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/actions/explanation"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
@@ -157,7 +157,7 @@ func (a *app) printExplanations(q *question, found []explain.Explanation, wide b
 		if slices.ContainsFunc(found, func(e explain.Explanation) bool { return e.Namespace == b.Namespace && e.Baseline == b.Name }) {
 			continue
 		}
-		d.Line(0, "%s: %s", guarded.QualifiedName(b), q.unexplained(b))
+		d.Line(0, "%s: %s", wording.QualifiedName(b), wording.DescribeUnexplained(b, q.named()))
 	}
 	if len(found) == 0 && len(q.Objects) == 0 {
 		_, err := fmt.Fprintln(a.ErrOut, "Nothing has drifted that the policy selects.")
@@ -166,26 +166,13 @@ func (a *app) printExplanations(q *question, found []explain.Explanation, wide b
 	return a.Print(d.String())
 }
 
-// unexplained says why there is nothing to explain about an object.
-func (q *question) unexplained(b *v1alpha1.Baseline) string {
-	switch actions.StandingOf(b) {
-	case actions.StandingInSync:
-		return "it is in sync, there is nothing to put back"
-	case actions.StandingRetired:
-		return "it is retired, there is nothing to put back"
-	case actions.StandingNotGuarded:
-		return "no guard selects it any more"
-	case actions.StandingUnknown:
-		return "its state is unknown, and what is not known is not put back"
-	case actions.StandingDrifted, actions.StandingMissing:
-	}
+// named is the policy that was named; empty without one.
+func (q *question) named() string {
 	if q.one {
-		return "policy " + q.Policies[0].Name + " does not select it"
+		return q.Policies[0].Name
 	}
-	return "it has drifted, and no policy selects it"
+	return ""
 }
-
-var gateMarks = map[explain.State]string{explain.Open: "✓", explain.Closed: "✗", explain.Unknown: "?"}
 
 // describeExplanation writes a line for each gate, those of each ledger together.
 // Gates that are open and bound nothing share one line, unless all are asked for.
@@ -193,77 +180,34 @@ func (a *app) describeExplanation(d *invocation.Description, e *explain.Explanat
 	d.Line(0, "%s/%s, policy %s: severity %s (%d)", e.Namespace, actions.NameTarget(&e.Target), e.Policy, e.Severity.Level, e.Severity.Score)
 	width := 0
 	for i := range e.Gates {
-		_, name := gatePlace(&e.Gates[i])
+		_, name := wording.SplitGate(&e.Gates[i])
 		width = max(width, utf8.RuneCountInString(name))
 	}
 	var place string
 	var unbound []string
 	for i := range e.Gates {
 		g := &e.Gates[i]
-		at, name := gatePlace(g)
+		at, name := wording.SplitGate(g)
 		if at != place {
 			describeUnbound(d, unbound)
 			place, unbound = at, nil
 			d.Line(1, "Ledger %s", at)
 		}
-		if !wide && isUnbound(g) {
+		if !wide && wording.IsUnbound(g) {
 			unbound = append(unbound, name)
 			continue
 		}
-		d.Line(1, "%s %-*s  %s", cmp.Or(gateMarks[g.State], "?"), width, name, a.gateWords(g))
+		d.Line(1, "%s %-*s  %s", wording.MarkGate(g.State), width, name, wording.DescribeGate(g, a.Now()))
 	}
 	describeUnbound(d, unbound)
-	d.Line(0, "=> %s.", explanationVerdict(a, e))
+	d.Line(0, "=> %s.", wording.DescribeVerdict(e, a.Now()))
 	if e.Command != "" {
-		d.Line(0, "   To have it put back now: %s", e.Command)
+		d.Line(0, "   %s", wording.DescribeCommand(e))
 	}
-}
-
-// gatePlace tells whether a gate is one of a ledger, and which.
-func gatePlace(g *explain.Gate) (ledger, name string) {
-	if ledger, name, found := strings.Cut(g.Name, "/"); found {
-		return ledger, name
-	}
-	return "", g.Name
-}
-
-// isUnbound says that a gate is open and compares nothing with anything.
-func isUnbound(g *explain.Gate) bool {
-	return g.State == explain.Open && g.Value == "" && g.Limit == "" && (g.Message == "" || strings.HasSuffix(g.Message, "no limit"))
 }
 
 func describeUnbound(d *invocation.Description, names []string) {
 	if len(names) > 0 {
-		d.Line(1, "✓ without limit or finding: %s", strings.Join(names, ", "))
+		d.Line(1, "✓ %s", wording.DescribeUnbound(names))
 	}
-}
-
-// gateWords is where a gate stands: what it is, what it must be, why, until when.
-func (a *app) gateWords(g *explain.Gate) string {
-	var parts []string
-	switch {
-	case g.Value != "" && g.Limit != "":
-		parts = append(parts, fmt.Sprintf("%s, wants %s", g.Value, g.Limit))
-	case g.Value != "" || g.Limit != "":
-		parts = append(parts, cmp.Or(g.Value, g.Limit))
-	}
-	if g.Message != "" {
-		parts = append(parts, g.Message)
-	}
-	if g.State == explain.Closed && !g.Until.IsZero() {
-		parts = append(parts, a.FormatUntil(metav1.NewTime(g.Until)))
-	}
-	if len(parts) == 0 {
-		return map[explain.State]string{explain.Open: "nothing in its way", explain.Unknown: "not known"}[g.State]
-	}
-	return strings.Join(parts, "; ")
-}
-
-// explanationVerdict is the sentence at the end, with how far a time is away.
-func explanationVerdict(a *app, e *explain.Explanation) string {
-	sentence := e.String()
-	if e.Verdict == explain.RepairedAt {
-		sentence += " (in " + invocation.FormatDuration(e.At.Sub(a.Now())) + ")"
-	}
-	return strings.ToUpper(sentence[:1]) + sentence[1:]
 }

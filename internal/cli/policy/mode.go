@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -140,19 +141,19 @@ func activationText(p *v1alpha1.RemediationPolicy, as planner.Principal) string 
 	d, s := &invocation.Description{}, &p.Spec
 	d.Field("Policy", fmt.Sprintf("%s, of Environment %s", p.Name, s.EnvironmentName))
 	d.Field("Does", fmt.Sprintf("%s (%s) on severity %s and above, trigger %s", s.Action, s.Strategy, s.MinimumSeverity, s.Trigger))
-	d.Field("Within", limitWords(&s.Safety))
+	d.Field("Within", wording.DescribeLimits(&s.Safety))
 	d.Field("With rights of", withGroups(as))
 	if s.Mode == v1alpha1.PolicyModeActive {
 		d.Field("Active so far", "with the rights of "+withGroups(planner.PrincipalOf(s)))
 	}
 	t := p.Status.Targets
 	switch {
-	case !lookedAt(p):
+	case !wording.IsLookedAt(p):
 		d.Field("Now", "the assessor has not looked at this policy yet: what it would do is not known")
 	case t.Eligible == 0:
-		d.Field("Now", invocation.AppendReason(fmt.Sprintf("nothing: %d of %s drifted, none of them to be put back now", t.Drifted, plural.Of(int(t.Selected), "object")), p.Status.WaitingFor))
+		d.Field("Now", wording.AppendReason(fmt.Sprintf("nothing: %d of %s drifted, none of them to be put back now", t.Drifted, plural.Of(int(t.Selected), "object")), p.Status.WaitingFor))
 	default:
-		d.Field("Now", invocation.AppendReason(fmt.Sprintf("%d of %s drifted, %d of them to be put back", t.Drifted, plural.Of(int(t.Selected), "object"), t.Eligible), p.Status.WaitingFor))
+		d.Field("Now", wording.AppendReason(fmt.Sprintf("%d of %s drifted, %d of them to be put back", t.Drifted, plural.Of(int(t.Selected), "object"), t.Eligible), p.Status.WaitingFor))
 	}
 	return d.String()
 }
@@ -213,11 +214,11 @@ func (a *app) awaitMode(ctx context.Context, c *invocation.Cluster, p *v1alpha1.
 	if m.mode == v1alpha1.PolicyModeActive {
 		words += fmt.Sprintf(": %d drifted, %d to be put back", last.Status.Targets.Drifted, last.Status.Targets.Eligible)
 	}
-	if err := a.printResult(last, invocation.AppendReason(words, last.Status.WaitingFor)); err != nil {
+	if err := a.printResult(last, wording.AppendReason(words, last.Status.WaitingFor)); err != nil {
 		return err
 	}
 	if ready := meta.FindStatusCondition(last.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
-		a.Warn("%s is not ready: %s", last.Name, invocation.AppendReason(ready.Reason, ready.Message))
+		a.Warn("%s is not ready: %s", last.Name, wording.AppendReason(ready.Reason, ready.Message))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -115,7 +116,7 @@ func (a *app) row(p *v1alpha1.RemediationPolicy, wide bool) []any {
 		width = 1024 // longer than any
 	}
 	counts := [3]string{"<unknown>", "<unknown>", "<unknown>"} // nobody has looked at this spec
-	if lookedAt(p) {
+	if wording.IsLookedAt(p) {
 		t := p.Status.Targets
 		counts = [3]string{fmt.Sprint(t.Selected), fmt.Sprint(t.Drifted), fmt.Sprint(t.Eligible)}
 	}
@@ -125,18 +126,9 @@ func (a *app) row(p *v1alpha1.RemediationPolicy, wide bool) []any {
 	}
 	return []any{
 		p.Name, s.EnvironmentName, string(actions.ModeOf(p)), string(s.Trigger), string(s.Action), counts[0], counts[1], counts[2],
-		invocation.Shorten(p.Status.WaitingFor, width), ready, a.FormatAge(p.CreationTimestamp),
-		string(s.Strategy), string(s.MinimumSeverity), limitWords(&s.Safety), planner.PrincipalOf(s).User, p.Status.LastPlanName,
+		wording.Shorten(p.Status.WaitingFor, width), ready, a.FormatAge(p.CreationTimestamp),
+		string(s.Strategy), string(s.MinimumSeverity), wording.DescribeLimits(&s.Safety), planner.PrincipalOf(s).User, p.Status.LastPlanName,
 	}
-}
-
-// lookedAt says that the status speaks of the spec as it is.
-func lookedAt(p *v1alpha1.RemediationPolicy) bool {
-	return p.Status.ObservedGeneration != 0 && p.Status.ObservedGeneration == p.Generation
-}
-
-func limitWords(s *v1alpha1.RemediationSafety) string {
-	return fmt.Sprintf("%d at once, %d/h, %d/d", s.MaxConcurrent, s.MaxPerHour, s.MaxPerDay)
 }
 
 func summarize(policies []v1alpha1.RemediationPolicy) string {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/actions/preview"
-	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
@@ -102,7 +102,7 @@ func describePlan(inv *invocation.Invocation, d *invocation.Description, p *prev
 		if len(s.FieldManagers) > 0 {
 			d.Line(3, "its fields go back to %s", strings.Join(s.FieldManagers, ", "))
 		}
-		d.Line(3, "severity %s (%d), since %s, by %s", s.Severity, s.Score, inv.FormatAge(metav1.NewTime(s.FirstSeen)), invocation.ListActors(s.Actors))
+		d.Line(3, "severity %s (%d), since %s, by %s", s.Severity, s.Score, inv.FormatAge(metav1.NewTime(s.FirstSeen)), wording.ListActors(s.Actors))
 		for _, change := range s.Changes {
 			describeChange(d, change, wide)
 		}
@@ -111,18 +111,18 @@ func describePlan(inv *invocation.Invocation, d *invocation.Description, p *prev
 
 // describeChange is one path that the write changes: from what, to what.
 func describeChange(d *invocation.Description, c actions.Change, wide bool) {
-	limit := guarded.ValueWidth
+	limit := wording.ValueWidth
 	if wide {
 		limit = 1 << 16 // as long as it is
 	}
-	before, after := invocation.Shorten(c.Before, limit), invocation.Shorten(c.After, limit)
+	before, after := wording.Shorten(c.Before, limit), wording.Shorten(c.After, limit)
 	switch {
 	case c.Before == "":
-		d.Line(3, "%s: + %s", invocation.NamePath(c.Path), after)
+		d.Line(3, "%s: + %s", wording.NamePath(c.Path), after)
 	case c.After == "":
-		d.Line(3, "%s: - %s", invocation.NamePath(c.Path), before)
+		d.Line(3, "%s: - %s", wording.NamePath(c.Path), before)
 	default:
-		d.Line(3, "%s: %s → %s", invocation.NamePath(c.Path), before, after)
+		d.Line(3, "%s: %s → %s", wording.NamePath(c.Path), before, after)
 	}
 }
 

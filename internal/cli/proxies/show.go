@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
@@ -90,7 +91,7 @@ func (a *app) proxyRow(p *proxyReport) []any {
 		connected = a.FormatAge(metav1.NewTime(p.ConnectedSince))
 	}
 	if !p.TokenExpires.IsZero() {
-		token = invocation.FormatTimestamp(metav1.NewTime(p.TokenExpires))
+		token = wording.FormatTimestamp(metav1.NewTime(p.TokenExpires))
 	}
 	return []any{
 		p.Pod, string(p.Stage), acknowledged, count(ads.OnTheWay), count(ads.Held), count(ads.Refused), connected,
@@ -165,9 +166,9 @@ func (a *app) describeProxy(p *proxyReport, o *options) error {
 	d.Field("Node", p.Node)
 	d.Field("Envoy", p.Envoy)
 	d.Field("Account", p.ServiceAccount)
-	d.Field("Connected", invocation.FormatTimestamp(metav1.NewTime(p.ConnectedSince))+" ("+a.FormatAgo(metav1.NewTime(p.ConnectedSince))+")")
+	d.Field("Connected", wording.FormatTimestamp(metav1.NewTime(p.ConnectedSince))+" ("+a.FormatAgo(metav1.NewTime(p.ConnectedSince))+")")
 	if !p.TokenExpires.IsZero() {
-		d.Field("Token", "until "+invocation.FormatTimestamp(metav1.NewTime(p.TokenExpires)))
+		d.Field("Token", "until "+wording.FormatTimestamp(metav1.NewTime(p.TokenExpires)))
 	}
 	if p.Blocked {
 		d.Field("Blocked", "it does not read what it is sent; what it has is not known")

@@ -26,7 +26,7 @@ func describeForecast(d *invocation.Description, f *progress.Forecast) {
 		d.Line(2, "%s", line)
 	}
 	if f.Healthy > 0 {
-		d.Line(1, "a canary as good as the active variation takes about %s, without waits for people, pods and gates", formatClock(f.Healthy))
+		d.Line(1, "a canary as good as the active variation takes about %s, without waits for people, pods and gates", progress.FormatClock(f.Healthy))
 		return
 	}
 	d.Line(1, "a canary as good as the active variation does not pass by itself: give a stage more requests, or a lower healthThreshold")
@@ -37,9 +37,9 @@ func forecastRow(s *rollout.StageForecast) []string {
 	if !s.IsJudged {
 		return append(row, "no verdict is needed")
 	}
-	healthy := "a healthy canary does not pass within " + formatClock(horizon)
+	healthy := "a healthy canary does not pass within " + progress.FormatClock(horizon)
 	if s.Healthy > 0 {
-		healthy = "a healthy canary passes in " + formatClock(s.Healthy)
+		healthy = "a healthy canary passes in " + progress.FormatClock(s.Healthy)
 	}
 	return append(row, "10× errors: "+describeFound(s.Tenfold, s.Healthy), "3× errors: "+describeFound(s.Threefold, s.Healthy), healthy)
 }
@@ -50,11 +50,11 @@ const horizon = 24 * time.Hour
 func describeFound(found, passes time.Duration) string {
 	switch {
 	case found == 0:
-		return "not found within " + formatClock(horizon)
+		return "not found within " + progress.FormatClock(horizon)
 	case passes > 0 && found > passes:
-		return "found in " + formatClock(found) + ", after the stage"
+		return "found in " + progress.FormatClock(found) + ", after the stage"
 	}
-	return "found in " + formatClock(found)
+	return "found in " + progress.FormatClock(found)
 }
 
 func formatPerMinute(n float64) string {

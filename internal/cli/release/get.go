@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions/progress"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -124,13 +125,13 @@ func describeWorks(d *invocation.Description, release string, in *v1alpha1.Rollo
 func workMark(phase v1alpha1.ReleaseWorkPhase) string {
 	switch phase {
 	case v1alpha1.WorkPending, "":
-		return stageMark("Pending")
+		return progress.MarkStage("Pending")
 	case v1alpha1.WorkRunning:
-		return stageMark("Running")
+		return progress.MarkStage("Running")
 	case v1alpha1.WorkSucceeded:
-		return stageMark("Succeeded")
+		return progress.MarkStage("Succeeded")
 	case v1alpha1.WorkRefused, v1alpha1.WorkFailed:
-		return stageMark("Failed")
+		return progress.MarkStage("Failed")
 	}
 	return "?"
 }
@@ -147,7 +148,7 @@ func describeMessages(d *invocation.Description, s *progress.Screen) {
 			d.Section("Stages")
 			isFirst = false
 		}
-		d.Line(1, "%s %s %%  %s", stageMark(stage.State), stage.Percentage, stage.Message)
+		d.Line(1, "%s %s %%  %s", progress.MarkStage(stage.State), stage.Percentage, stage.Message)
 	}
 }
 
@@ -162,7 +163,7 @@ func describeGates(d *invocation.Description, gates []v1alpha1.RolloutGateStatus
 		if g.Stage > 0 {
 			point += fmt.Sprintf(" %d", g.Stage)
 		}
-		text := fmt.Sprintf("%s  %s %s  %s", invocation.FormatTimestamp(g.AnswerTime), g.Kind, g.Name, point)
+		text := fmt.Sprintf("%s  %s %s  %s", wording.FormatTimestamp(g.AnswerTime), g.Kind, g.Name, point)
 		if g.Value != "" {
 			text += "  " + g.Value
 		}
@@ -180,7 +181,7 @@ func describeHistory(d *invocation.Description, history []v1alpha1.RolloutEvent)
 	d.Section("History")
 	for i := max(0, len(history)-shownHistory); i < len(history); i++ {
 		e := &history[i]
-		d.Line(1, "%s  %s  %s", invocation.FormatTimestamp(e.EventTime), e.Event, e.Message)
+		d.Line(1, "%s  %s  %s", wording.FormatTimestamp(e.EventTime), e.Event, e.Message)
 	}
 }
 

@@ -3,10 +3,9 @@
 package release
 
 import (
-	"strconv"
-
 	"github.com/plumbline-dev/plumbline/internal/actions/progress"
-	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // drawGroups returns a table of the groups whose replicas the run divides.
@@ -16,26 +15,13 @@ func drawGroups(groups []progress.Group) []string {
 	}
 	rows := [][]string{{"", "deployment", "wanted", "replicas", "ready", "restarted"}}
 	for i := range groups {
-		g := &groups[i]
-		name := invocation.Shorten(string(g.Name), maxVariation)
-		if g.IsCanary {
-			name += " (canary)"
-		}
-		row := []string{name, invocation.Shorten(invocation.Printable(g.Deployment), maxDeployment)}
-		for _, n := range []*int32{g.Wanted, g.Replicas, g.Ready, g.Restarted} {
-			row = append(row, formatCount(n))
-		}
-		rows = append(rows, row)
+		shown := groups[i]
+		shown.Name = v1alpha1.VariationName(wording.Shorten(string(shown.Name), maxVariation))
+		shown.Deployment = wording.Shorten(shown.Deployment, maxDeployment)
+		rows = append(rows, progress.GroupRow(&shown))
 	}
 	return alignRight(rows)
 }
 
 // maxDeployment is how many characters of the name of a Deployment the table shows.
 const maxDeployment = 32
-
-func formatCount(n *int32) string {
-	if n == nil {
-		return unknown
-	}
-	return strconv.Itoa(int(*n))
-}

@@ -159,7 +159,7 @@ func describeRun(d *invocation.Description, r *v1alpha1.ABRelease, facts *progre
 func describeFindings(d *invocation.Description, name string, found []progress.Finding, unread []string, spec *v1alpha1.RolloutStrategySpec) {
 	text := name + ": " + plural.Of(len(found), "finding")
 	if spec != nil {
-		text += fmt.Sprintf("; a run takes at least %s", formatClock(progress.LeastDuration(spec)))
+		text += fmt.Sprintf("; a run takes at least %s", progress.FormatClock(progress.LeastDuration(spec)))
 	}
 	d.Line(0, "%s", text)
 	for _, f := range found {

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/actions/progress"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -38,32 +39,32 @@ func reportFuncs(line func(string) string) map[string]any {
 	return map[string]any{
 		"line":  line,
 		"text":  func(v any) string { return fmt.Sprint(v) },
-		"clock": func(d metav1.Duration) string { return formatClock(d.Duration) },
+		"clock": func(d metav1.Duration) string { return progress.FormatClock(d.Duration) },
 		"timestamp": func(v any) string {
 			switch at := v.(type) {
 			case time.Time:
-				return invocation.FormatTimestamp(metav1.NewTime(at))
+				return wording.FormatTimestamp(metav1.NewTime(at))
 			case metav1.Time:
-				return invocation.FormatTimestamp(at)
+				return wording.FormatTimestamp(at)
 			case *metav1.Time:
-				return invocation.FormatTimestamp(*at)
+				return wording.FormatTimestamp(*at)
 			}
-			return unknown
+			return progress.Unknown
 		},
-		"rate":    func(r v1alpha1.Rate) string { return line(formatRate(r)) },
-		"latency": formatLatency,
+		"rate":    func(r v1alpha1.Rate) string { return line(progress.FormatRate(r)) },
+		"latency": progress.FormatLatency,
 		"digits":  progress.GroupDigits,
 		"health":  healthLines,
-		"count":   formatCount,
+		"count":   progress.FormatCount,
 		"bet": func(c *v1alpha1.HealthComparison) string {
 			if c == nil {
-				return unknown
+				return progress.Unknown
 			}
 			return strings.Join(progress.DescribeComparison(c), ", ")
 		},
 		"percentage": func(p *v1alpha1.Percentage) string {
 			if p == nil {
-				return unknown
+				return progress.Unknown
 			}
 			return line(p.String()) + " %"
 		},

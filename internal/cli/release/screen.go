@@ -3,24 +3,18 @@
 package release
 
 import (
-	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/plumbline-dev/plumbline/internal/actions/progress"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
 
 // screenWidth is how many columns a line of the screen has at most.
 const screenWidth = 120
-
-// unknown stands for a value that the status does not have.
-const unknown = "–"
 
 // drawScreen returns the lines of a release at a glance.
 func drawScreen(s *progress.Screen) []string {
@@ -35,13 +29,13 @@ func drawScreen(s *progress.Screen) []string {
 		lines = append(lines, drawHealth(s.Judge, &s.Trail)...)
 	}
 	if s.Wait != nil {
-		lines = append(lines, drawLabeled("waits", describeWait(s.Wait))...)
+		lines = append(lines, drawLabeled("waits", progress.DescribeWait(s.Wait))...)
 	}
 	if s.Next != "" {
 		lines = append(lines, drawLabeled("then", s.Next)...)
 	}
 	if s.Run != nil && s.Run.QueuedTime != nil {
-		lines = append(lines, drawLabeled("queued", "the next run, since "+invocation.FormatTimestamp(*s.Run.QueuedTime)+": it takes up the change of the spec when this run has ended")...)
+		lines = append(lines, drawLabeled("queued", progress.DescribeQueued(s.Run))...)
 	}
 	return lines
 }
@@ -57,37 +51,20 @@ func drawHeader(s *progress.Screen) []string {
 	}
 	switch run := s.Run; {
 	case !s.HasRollout:
-		parts = append(parts, "no rollout: the percentages of the spec are what proxies are told")
+		parts = append(parts, progress.NoRollout)
 	case run == nil:
-		parts = append(parts, "no run yet")
+		parts = append(parts, progress.NoRun)
 	default:
-		parts = append(parts, fmt.Sprintf("run %d, %s", run.Number, run.State), run.From+" → "+run.To, "for "+formatClock(run.Age.Duration))
+		parts = append(parts, fmt.Sprintf("run %d, %s", run.Number, run.State), run.From+" → "+run.To, "for "+progress.FormatClock(run.Age.Duration))
 		if run.Strategy != "" {
 			parts = append(parts, "by strategy "+run.Strategy)
 		}
 	}
 	lines := fill(parts, " · ", "  ")
 	if s.Run != nil && s.Run.EndTime != nil {
-		lines = append(lines, drawLabeled("ended", invocation.FormatTimestamp(*s.Run.EndTime)+": "+s.Run.Message)...)
+		lines = append(lines, drawLabeled("ended", wording.FormatTimestamp(*s.Run.EndTime)+": "+s.Run.Message)...)
 	}
 	return lines
-}
-
-// stageMark returns the mark of a stage: one column.
-func stageMark(state v1alpha1.RolloutStageState) string {
-	switch state {
-	case "Pending":
-		return "○"
-	case "Running":
-		return "▶"
-	case "Succeeded":
-		return "✓"
-	case "Failed":
-		return "✗"
-	case "Skipped":
-		return "»"
-	}
-	return "?"
 }
 
 func drawStages(stages []progress.Stage) []string {
@@ -99,27 +76,9 @@ func drawStages(stages []progress.Stage) []string {
 }
 
 func drawStage(stage *progress.Stage) string {
-	var notes []string
-	switch wanted, measured := stage.Wanted.Duration, stage.Measured.Duration; {
-	case stage.State == "Pending" && wanted > 0:
-		notes = append(notes, formatClock(wanted))
-	case stage.State == "Running" && wanted > 0:
-		notes = append(notes, formatClock(measured)+" of "+formatClock(wanted))
-	case stage.State != "Pending" && measured > 0:
-		notes = append(notes, formatClock(measured))
-	}
-	switch {
-	case stage.ApprovedBy != "":
-		notes = append(notes, "approved by "+stage.ApprovedBy)
-	case stage.NeedsApproval && stage.State != "Failed" && stage.State != "Skipped":
-		notes = append(notes, "approval")
-	}
-	if stage.Restarts > 0 {
-		notes = append(notes, plural.Of(int(stage.Restarts), "restart"))
-	}
-	text := fmt.Sprintf("%s %s %%", stageMark(stage.State), stage.Percentage)
-	if len(notes) > 0 {
-		text += "  " + strings.Join(notes, ", ")
+	text := fmt.Sprintf("%s %s %%", progress.MarkStage(stage.State), stage.Percentage)
+	if notes := progress.DescribeStage(stage); notes != "" {
+		text += "  " + notes
 	}
 	return text
 }
@@ -137,40 +96,16 @@ func drawVariations(s *progress.Screen) []string {
 }
 
 func variationRow(v *progress.Variation) []string {
-	name := invocation.Shorten(string(v.Name), maxVariation)
-	if v.IsCanary {
-		name += " (canary)"
-	}
-	row := []string{name, formatShare(v.Wanted, 2), formatShare(v.Acknowledged, 2), formatShare(v.Observed, 1), unknown, unknown}
-	if v.Ready != nil && v.Targets != nil {
-		row[4] = fmt.Sprintf("%d/%d", *v.Ready, *v.Targets)
-	}
-	if v.InFlight != nil {
-		row[5] = progress.GroupDigits(*v.InFlight)
-	}
-	h := v.Health
-	if h == nil {
-		return append(row, unknown, unknown, unknown, unknown, unknown)
-	}
-	return append(row, formatRate(h.ErrorRate)+" %", "["+formatRate(h.ErrorRateLow)+", "+formatRate(h.ErrorRateHigh)+"]",
-		formatLatency(h.LatencyP50Milliseconds), formatLatency(h.LatencyP99Milliseconds), progress.GroupDigits(h.Samples))
+	shown := *v
+	shown.Name = v1alpha1.VariationName(wording.Shorten(string(v.Name), maxVariation))
+	return progress.VariationRow(&shown)
 }
 
 // maxVariation is how many characters of the name of a variation the table shows.
 const maxVariation = 16
 
 func drawProxies(p *progress.Proxies) []string {
-	text := fmt.Sprintf("%d of %d %s acknowledged", p.Acknowledged, p.All, plural.Verb(int(p.Acknowledged), "has", "have"))
-	switch {
-	case p.All == 0:
-		text = "none has to acknowledge the split"
-	case p.Sequence > 0:
-		text += fmt.Sprintf(" sequence %d", p.Sequence)
-	}
-	if p.Knowledge != v1alpha1.AcknowledgedProven {
-		text += fmt.Sprintf(" (%s)", p.Knowledge)
-	}
-	lines := drawLabeled("proxies", text)
+	lines := drawLabeled("proxies", progress.DescribeProxies(p))
 	for i := range p.OutOfSync {
 		if i == shownProxies {
 			return append(lines, drawLabeled("", fmt.Sprintf("and %d more", len(p.OutOfSync)-i))...)
@@ -188,18 +123,6 @@ func orNothing(before, text string) string {
 		return ""
 	}
 	return before + text
-}
-
-func describeWait(w *progress.Wait) string {
-	text := w.Reason
-	if w.Deadline != nil {
-		left := formatClock(w.Left.Duration) + " more"
-		if w.Left.Duration == 0 {
-			left = "the deadline is over"
-		}
-		text += fmt.Sprintf(", %s (until %s)", left, invocation.FormatTimestamp(*w.Deadline))
-	}
-	return text + ": " + w.Message
 }
 
 // labelColumn is where the text behind a label begins.
@@ -228,7 +151,7 @@ func fill(parts []string, separator, indent string, first ...int) []string {
 		used += n
 	}
 	for _, part := range parts {
-		part = invocation.Shorten(invocation.Printable(part), screenWidth-max(used, utf8.RuneCountInString(indent)))
+		part = wording.Shorten(invocation.Printable(part), screenWidth-max(used, utf8.RuneCountInString(indent)))
 		width := utf8.RuneCountInString(part)
 		switch {
 		case line == "":
@@ -263,7 +186,7 @@ func alignRight(rows [][]string) []string {
 	widths[0] = max(1, min(widths[0], screenWidth-(sum-widths[0])-len(gap)*(len(widths)-1)))
 	lines := make([]string, 0, len(rows))
 	for _, row := range rows {
-		first := invocation.Shorten(row[0], widths[0])
+		first := wording.Shorten(row[0], widths[0])
 		cells := []string{first + strings.Repeat(" ", widths[0]-utf8.RuneCountInString(first))}
 		for i, cell := range row[1:] {
 			cells = append(cells, strings.Repeat(" ", widths[i+1]-utf8.RuneCountInString(cell))+cell)
@@ -271,54 +194,4 @@ func alignRight(rows [][]string) []string {
 		lines = append(lines, strings.Join(cells, gap))
 	}
 	return lines
-}
-
-// formatClock returns a duration in seconds up to days, with at most two units: 40s, 5m02s, 2h05m, 3d04h.
-func formatClock(d time.Duration) string {
-	d = d.Truncate(time.Second)
-	for _, u := range []struct {
-		large, small time.Duration
-		names        [2]string
-	}{
-		{24 * time.Hour, time.Hour, [2]string{"d", "h"}}, {time.Hour, time.Minute, [2]string{"h", "m"}}, {time.Minute, time.Second, [2]string{"m", "s"}},
-	} {
-		if d < u.large {
-			continue
-		}
-		text := fmt.Sprintf("%d%s", d/u.large, u.names[0])
-		if rest := d % u.large / u.small; rest > 0 {
-			text += fmt.Sprintf("%02d%s", rest, u.names[1])
-		}
-		return text
-	}
-	return fmt.Sprintf("%ds", d/time.Second)
-}
-
-// formatShare returns a percentage with at most so many decimals.
-func formatShare(percent *float64, decimals int) string {
-	if percent == nil {
-		return unknown
-	}
-	text := strconv.FormatFloat(*percent, 'f', decimals, 64)
-	return strings.TrimRight(strings.TrimRight(text, "0"), ".") + " %"
-}
-
-// formatRate returns a rate with two decimals, or with all of its digits when two would show 0.
-func formatRate(r v1alpha1.Rate) string {
-	n, err := strconv.ParseFloat(string(r), 64)
-	if err != nil {
-		return cmp.Or(string(r), unknown)
-	}
-	text := strconv.FormatFloat(n, 'f', 2, 64)
-	if n > 0 && text == "0.00" {
-		return string(r)
-	}
-	return text
-}
-
-func formatLatency(milliseconds int64) string {
-	if milliseconds == 0 {
-		return unknown
-	}
-	return progress.GroupDigits(milliseconds) + " ms"
 }

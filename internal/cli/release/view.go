@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/internal/actions/progress"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -36,11 +37,11 @@ func (v *lineView) show(r *v1alpha1.ABRelease) error {
 func describeNews(n *progress.News) string {
 	switch {
 	case n.Event != nil:
-		return fmt.Sprintf("%s  run %d  %s  %s", invocation.FormatTimestamp(n.Event.EventTime), n.Event.Run, n.Event.Event, n.Event.Message)
+		return fmt.Sprintf("%s  run %d  %s  %s", wording.FormatTimestamp(n.Event.EventTime), n.Event.Run, n.Event.Event, n.Event.Message)
 	case n.Wait != nil:
-		text := fmt.Sprintf("%s  waits  %s", invocation.FormatTimestamp(n.Wait.StartTime), n.Wait.Reason)
+		text := fmt.Sprintf("%s  waits  %s", wording.FormatTimestamp(n.Wait.StartTime), n.Wait.Reason)
 		if n.Wait.DeadlineTime != nil {
-			text += " (until " + invocation.FormatTimestamp(*n.Wait.DeadlineTime) + ")"
+			text += " (until " + wording.FormatTimestamp(*n.Wait.DeadlineTime) + ")"
 		}
 		return text + "  " + n.Wait.Message
 	}

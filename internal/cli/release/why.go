@@ -76,18 +76,6 @@ func readStrategy(ctx context.Context, c *invocation.Cluster, name string) (spec
 	return &s.Spec, ""
 }
 
-// gateMark returns the mark of a gate: one column.
-func gateMark(state progress.GateState) string {
-	switch state {
-	case progress.GateOK:
-		return "✓"
-	case progress.GateHolds:
-		return "✗"
-	case progress.GateUnknown:
-	}
-	return "?"
-}
-
 func describeWhy(r *v1alpha1.ABRelease, e *progress.Explanation) string {
 	var d invocation.Description
 	switch {
@@ -104,11 +92,11 @@ func describeWhy(r *v1alpha1.ABRelease, e *progress.Explanation) string {
 	}
 	for i := range e.Gates {
 		gate := &e.Gates[i]
-		d.Line(1, "%s %-13s  %s%s", gateMark(gate.State), gate.Name, gate.Value, orNothing("  → ", gate.Next))
+		d.Line(1, "%s %-13s  %s%s", progress.MarkGate(gate.State), gate.Name, gate.Value, orNothing("  → ", gate.Next))
 	}
 	switch {
 	case e.Wait != nil:
-		d.Line(0, "=> The run waits for %s", describeWait(e.Wait))
+		d.Line(0, "=> The run waits for %s", progress.DescribeWait(e.Wait))
 	case e.Next != "":
 		d.Line(0, "=> The run goes on to %s", e.Next)
 	}
@@ -125,14 +113,10 @@ func describeEnd(d *invocation.Description, r *v1alpha1.ABRelease, end *progress
 	}
 	for i := range end.Health {
 		h := &end.Health[i]
-		d.Line(2, "%s  errors %s %% [%s, %s] in %s requests", h.Variation, formatRate(h.ErrorRate), formatRate(h.ErrorRateLow), formatRate(h.ErrorRateHigh), progress.GroupDigits(h.Samples))
+		d.Line(2, "%s  errors %s %% [%s, %s] in %s requests", h.Variation, progress.FormatRate(h.ErrorRate), progress.FormatRate(h.ErrorRateLow), progress.FormatRate(h.ErrorRateHigh), progress.GroupDigits(h.Samples))
 	}
 	if rejected := end.Rejected; rejected != nil {
-		name := rejected.Image
-		if name == "" {
-			name = rejected.Hash
-		}
-		d.Line(1, "rejected      %s of %s since %s (%s)", name, rejected.Variation, invocation.FormatTimestamp(rejected.RejectionTime), rejected.Reason)
+		d.Line(1, "rejected      %s", progress.DescribeRejected(rejected))
 		d.Line(1, "try it again  %s", fmt.Sprintf("%s release retry %s -n %s", invocation.DisplayName, r.Name, r.Namespace))
 	}
 }

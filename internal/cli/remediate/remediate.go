@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/difference"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/preview"
@@ -163,7 +165,7 @@ func chooseDrifted(found []v1alpha1.Baseline) ([]v1alpha1.Baseline, error) {
 	for i := range found {
 		b := &found[i]
 		if why := actions.RefuseRemediation(b); why != "" {
-			failed = append(failed, fmt.Errorf("%s is not put back: %s", guarded.QualifiedName(b), remediationRefusalWords(why)))
+			failed = append(failed, fmt.Errorf("%s is not put back: %s", wording.QualifiedName(b), remediationRefusalWords(why)))
 			continue
 		}
 		chosen = append(chosen, *b)
@@ -208,10 +210,10 @@ func remediationRequest(ctx context.Context, c *invocation.Cluster, baselines []
 // revisionName names an authorized state that is kept. Where the user may not read bodies,
 // the assessor tells whether it is.
 func revisionName(ctx context.Context, c *invocation.Cluster, b *v1alpha1.Baseline, number int64) (string, error) {
-	_, err := guarded.GetRevision(ctx, c, b, number)
+	_, err := difference.GetRevision(ctx, c, b, number)
 	switch {
 	case apierrors.IsNotFound(err):
-		return "", notRequested(fmt.Sprintf("--to: revision %d of %s does not exist or is no longer kept: \"%s history %s\" lists them", number, guarded.ObjectOf(b), invocation.DisplayName, guarded.ObjectOf(b)))
+		return "", notRequested(fmt.Sprintf("--to: revision %d of %s does not exist or is no longer kept: \"%s history %s\" lists them", number, wording.ObjectOf(b), invocation.DisplayName, wording.ObjectOf(b)))
 	case err != nil && !apierrors.IsForbidden(err):
 		return "", err
 	}

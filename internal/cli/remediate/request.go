@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
@@ -101,7 +102,7 @@ func (a *app) tellAnswer(baselines []v1alpha1.Baseline, request *v1alpha1.Remedi
 	for i := range baselines {
 		b := &baselines[i]
 		if l, out := left[b.Name]; out || answer.PlanName == "" {
-			failed = append(failed, fmt.Errorf("%s is not put back: %s", guarded.QualifiedName(b), invocation.Printable(leftOutWords(l))))
+			failed = append(failed, fmt.Errorf("%s is not put back: %s", wording.QualifiedName(b), invocation.Printable(leftOutWords(l))))
 			continue
 		}
 		if o.output != "" {
@@ -115,7 +116,7 @@ func (a *app) tellAnswer(baselines []v1alpha1.Baseline, request *v1alpha1.Remedi
 }
 
 func leftOutWords(l v1alpha1.LeftOut) string {
-	words := invocation.AppendReason(l.Reason, l.Message)
+	words := wording.AppendReason(l.Reason, l.Message)
 	if l.Reason == string(planner.ReasonUnderWay) {
 		words += fmt.Sprintf("; to begin that plan now, use \"%s plan execute\"", invocation.DisplayName)
 	}
@@ -133,11 +134,11 @@ func (a *app) awaitBegin(ctx, deadline context.Context, c *invocation.Cluster, k
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case deadline.Err() != nil && outcome.Progress == actions.Pending:
-		return fmt.Errorf("%s is made, and not begun within %s: %s", remediation.PlanName(plan), o.wait, remediation.DescribeStanding(last))
+		return fmt.Errorf("%s is made, and not begun within %s: %s", wording.PlanName(plan), o.wait, remediation.DescribeStanding(last))
 	case err != nil:
-		return fmt.Errorf("%s is made; waiting for it: %w", remediation.PlanName(plan), err)
-	case outcome.Progress == actions.Refused, remediation.HasEnded(last) && last.Status.Phase != v1alpha1.PlanSucceeded:
-		return fmt.Errorf("%s: %s", remediation.PlanName(plan), invocation.Printable(remediation.DescribeOutcome(begun, outcome)))
+		return fmt.Errorf("%s is made; waiting for it: %w", wording.PlanName(plan), err)
+	case outcome.Progress == actions.Refused, wording.HasEnded(last) && last.Status.Phase != v1alpha1.PlanSucceeded:
+		return fmt.Errorf("%s: %s", wording.PlanName(plan), invocation.Printable(remediation.DescribeOutcome(begun, outcome)))
 	case o.output != "":
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -27,11 +28,11 @@ func CompletePlan(inv *invocation.Invocation) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		SortPlans(plans)
+		wording.SortPlans(plans)
 		var names []cobra.Completion
 		for i := range plans {
 			if strings.HasPrefix(plans[i].Name, typed) {
-				names = append(names, cobra.CompletionWithDesc(plans[i].Name, DescribePhase(&plans[i])))
+				names = append(names, cobra.CompletionWithDesc(plans[i].Name, wording.DescribePhase(&plans[i])))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder

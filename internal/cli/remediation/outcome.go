@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // PrintResult prints the one line for a plan that kubectl's verbs print.
 func PrintResult(inv *invocation.Invocation, p *v1alpha1.RemediationPlan, words string) error {
-	return inv.Print(invocation.Printable(PlanName(p)), " ", invocation.Printable(words), "\n")
+	return inv.Print(invocation.Printable(wording.PlanName(p)), " ", invocation.Printable(words), "\n")
 }
 
 // DescribeStanding tells where a plan stands that has not answered in time.
@@ -20,7 +21,7 @@ func DescribeStanding(p *v1alpha1.RemediationPlan) string {
 	if p.Status.Phase == "" {
 		return "no executor has taken it; is one running?"
 	}
-	words := "it is " + DescribePhase(p)
+	words := "it is " + wording.DescribePhase(p)
 	if reason := p.Status.DeferralReason; reason != "" {
 		words += ", " + reason
 	}
@@ -60,7 +61,7 @@ func runningWords(deferral string) string {
 
 // DescribeControl tells the request of another person about a plan.
 func DescribeControl(control v1alpha1.PlanControl) string {
-	who := invocation.NameActor(control.RequestedBy)
+	who := wording.NameActor(control.RequestedBy)
 	switch control.Verb {
 	case v1alpha1.PlanExecute:
 		return who + " has asked to execute it"

@@ -33,22 +33,3 @@ func TestDescribeOutcome_SaysTheParticiple(t *testing.T) {
 		})
 	}
 }
-
-func TestDescribePhase_NamesTheEndOfAPlanThatIsSealed(t *testing.T) {
-	cases := map[string]struct {
-		status v1alpha1.RemediationPlanStatus
-		want   string
-	}{
-		"a plan that no executor has taken": {v1alpha1.RemediationPlanStatus{}, "Created"},
-		"a plan that runs":                  {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning}, "Running"},
-		"a plan that is being sealed":       {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSealing, EndingAs: v1alpha1.PlanCanceled}, "Sealing (Canceled)"},
-		"an end that is not known yet":      {v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanSealing}, "Sealing"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := DescribePhase(&v1alpha1.RemediationPlan{Status: tc.status}); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-		})
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -112,7 +113,7 @@ func (a *app) checkAll(ctx context.Context, c *invocation.Cluster, baselines []v
 			continue
 		}
 		if err := actions.RequestCheck(ctx, c, b, value); err != nil {
-			failed = append(failed, fmt.Errorf("%s was not checked: %w", guarded.QualifiedName(b), err))
+			failed = append(failed, fmt.Errorf("%s was not checked: %w", wording.QualifiedName(b), err))
 			continue
 		}
 		asked = append(asked, *b)
@@ -142,12 +143,12 @@ func awaitChecks(ctx context.Context, c *invocation.Cluster, asked []v1alpha1.Ba
 		case ctx.Err() != nil:
 			return checked, errors.Join(append(failed, ctx.Err())...)
 		case progress == actions.Refused:
-			failed = append(failed, fmt.Errorf("%s: its Baseline was removed meanwhile", guarded.QualifiedName(&asked[i])))
+			failed = append(failed, fmt.Errorf("%s: its Baseline was removed meanwhile", wording.QualifiedName(&asked[i])))
 		case progress == actions.Taken:
 		case deadline.Err() != nil:
-			failed = append(failed, fmt.Errorf("%s: a check is requested, and the assessor has not answered within %s", guarded.QualifiedName(&asked[i]), patience))
+			failed = append(failed, fmt.Errorf("%s: a check is requested, and the assessor has not answered within %s", wording.QualifiedName(&asked[i]), patience))
 		case err != nil:
-			failed = append(failed, fmt.Errorf("%s: a check is requested; waiting for it: %w", guarded.QualifiedName(&asked[i]), err))
+			failed = append(failed, fmt.Errorf("%s: a check is requested; waiting for it: %w", wording.QualifiedName(&asked[i]), err))
 		}
 	}
 	return checked, errors.Join(failed...)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -86,7 +87,7 @@ func (a *app) status(ctx context.Context, cmd *cobra.Command, args []string, o *
 
 // printBaselines prints what was found, worst first.
 func (a *app) printBaselines(printer *invocation.ListPrinter, found guarded.Selected, namespace string, o *statusOptions) error {
-	guarded.SortWorstFirst(found.Baselines)
+	wording.SortWorstFirst(found.Baselines)
 	if printer.Objects == nil {
 		return a.printStatus(found.Baselines, namespace, o, printer.Wide)
 	}
@@ -124,7 +125,7 @@ func (a *app) printStatus(baselines []v1alpha1.Baseline, namespace string, o *st
 	if err := a.PrintTable(invocation.TableOptions{Wide: wide, NoHeaders: o.NoHeaders}, columns, rows); err != nil || o.NoHeaders {
 		return err
 	}
-	return a.Print("\n", summarize(baselines).String(), "\n")
+	return a.Print("\n", wording.Summarize(baselines).String(), "\n")
 }
 
 func (a *app) statusRow(b *v1alpha1.Baseline) []any {
@@ -138,7 +139,7 @@ func (a *app) statusRow(b *v1alpha1.Baseline) []any {
 	}
 	by, revision := "<none>", "<none>"
 	if authorized := b.Spec.Authorized; authorized != nil {
-		by, revision = invocation.NameActor(authorized.By), fmt.Sprint(authorized.Number)
+		by, revision = wording.NameActor(authorized.By), fmt.Sprint(authorized.Number)
 	}
 	lastCheck := "<unknown>"
 	if b.Status.LastCheckTime != nil {
@@ -146,10 +147,10 @@ func (a *app) statusRow(b *v1alpha1.Baseline) []any {
 	}
 	path := ""
 	if len(b.Status.Findings) > 0 {
-		path = invocation.NamePath(b.Status.Findings[0].Path)
+		path = wording.NamePath(b.Status.Findings[0].Path)
 	}
 	return []any{
-		guarded.ObjectOf(b), guarded.DescribeState(b), severity, fmt.Sprint(actions.CountFindings(b)), actorsWords(b), since,
+		wording.ObjectOf(b), wording.DescribeState(b), severity, fmt.Sprint(actions.CountFindings(b)), actorsWords(b), since,
 		score, path, by, revision, strings.Join(b.Status.Guards, ","), lastCheck,
 	}
 }
@@ -158,7 +159,7 @@ func (a *app) statusRow(b *v1alpha1.Baseline) []any {
 func actorsWords(b *v1alpha1.Baseline) string {
 	var actors []string
 	for i := range b.Status.Findings {
-		name := invocation.NameActor(b.Status.Findings[i].Actor.User)
+		name := wording.NameActor(b.Status.Findings[i].Actor.User)
 		if !slices.Contains(actors, name) {
 			actors = append(actors, name)
 		}
@@ -173,39 +174,10 @@ func actorsWords(b *v1alpha1.Baseline) string {
 	}
 }
 
-type summary map[actions.Standing]int
-
-func summarize(baselines []v1alpha1.Baseline) summary {
-	s := summary{}
-	for i := range baselines {
-		s[actions.StandingOf(&baselines[i])]++
-	}
-	return s
-}
-
-func (s summary) String() string {
-	var parts []string
-	for _, part := range []struct {
-		standing actions.Standing
-		words    string
-	}{
-		{actions.StandingInSync, "in sync"}, {actions.StandingDrifted, "drifted"}, {actions.StandingMissing, "missing"}, {actions.StandingUnknown, "unknown"}, {actions.StandingRetired, "retired"}, {actions.StandingNotGuarded, "no longer guarded"},
-	} {
-		if n := s[part.standing]; n > 0 || part.standing <= actions.StandingDrifted || part.standing == actions.StandingInSync {
-			parts = append(parts, fmt.Sprintf("%d %s", n, part.words))
-		}
-	}
-	total := 0
-	for _, n := range s {
-		total += n
-	}
-	return fmt.Sprintf("%d guarded: %s", total, strings.Join(parts, ", "))
-}
-
 // statusExitCode answers for CI. Nothing to look at is no success: a wrong
 // namespace would pass otherwise.
 func statusExitCode(baselines []v1alpha1.Baseline) error {
-	s := summarize(baselines)
+	s := wording.Summarize(baselines)
 	switch {
 	case s[actions.StandingDrifted]+s[actions.StandingMissing] > 0:
 		return &invocation.ExitError{Code: invocation.ExitDifferent}

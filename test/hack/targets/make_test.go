@@ -77,6 +77,38 @@ func TestHelpListsEveryTarget(t *testing.T) {
 	}
 }
 
+// seldom are the integration tests that only a target of their own runs.
+var seldom = []string{"upgrade", "peers", "prometheus"}
+
+// A folder inside of a folder is easily left out: the targets name folders.
+func TestEachIntegrationTestIsRun(t *testing.T) {
+	r := tree{t, root}.run(nil, "make", "--dry-run", "integration-inprocess", "integration-separate", "floods")
+	run := regexp.MustCompile(`\./test/integration/\S+`).FindAllString(r.output, -1)
+	if len(run) < 15 {
+		t.Fatalf("only %d folders are run:\n%s", len(run), r.output)
+	}
+	tests := map[string]bool{}
+	err := filepath.WalkDir(filepath.Join(root, "test/integration"), func(path string, d os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			tests[strings.TrimPrefix(filepath.Dir(path), filepath.Join(root, "test/integration")+"/")] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder := range tests {
+		named := "./test/integration/" + folder
+		isRun := slices.ContainsFunc(run, func(pattern string) bool {
+			above, all := strings.CutSuffix(pattern, "/...")
+			return pattern == named || all && strings.HasPrefix(named, above+"/")
+		})
+		if !isRun && !slices.Contains(seldom, folder) {
+			t.Errorf("no target runs the tests in test/integration/%s", folder)
+		}
+	}
+}
+
 // TestStagesStopAtTheFirstThatFails gives the script a Makefile of three targets.
 func TestStagesStopAtTheFirstThatFails(t *testing.T) {
 	script, err := os.ReadFile(filepath.Join(root, "hack", "stages.sh"))

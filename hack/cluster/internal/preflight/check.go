@@ -102,18 +102,19 @@ func sizeFaults(f Facts, n Need) (faults FaultsError) {
 
 // packageOf names the Debian package of each command that a cluster uses.
 var packageOf = map[string]string{
-	"go":               "golang-go",
-	"iptables":         "iptables",
-	"iptables-restore": "iptables",
-	"ip6tables":        "iptables",
-	"jq":               "jq",
-	"mount":            "mount",
-	"nsenter":          "util-linux",
-	"openssl":          "openssl",
-	"pip":              "python3-pip",
-	"redis-server":     "redis-server",
-	"runc":             "runc",
-	"setpriv":          "util-linux",
+	"chromium-headless-shell": "chromium-headless-shell",
+	"go":                      "golang-go",
+	"iptables":                "iptables",
+	"iptables-restore":        "iptables",
+	"ip6tables":               "iptables",
+	"jq":                      "jq",
+	"mount":                   "mount",
+	"nsenter":                 "util-linux",
+	"openssl":                 "openssl",
+	"pip":                     "python3-pip",
+	"redis-server":            "redis-server",
+	"runc":                    "runc",
+	"setpriv":                 "util-linux",
 }
 
 // neededCommands lists the commands that the need calls for.
@@ -128,8 +129,8 @@ func neededCommands(n Need) []string {
 	if n.Node {
 		// redis-server is what the Redis image and the integration tests are made of. Tests
 		// try the commands of docs/reference/evidence.md with openssl and jq, and bind
-		// processes with setpriv.
-		commands = append(commands, "iptables", "iptables-restore", "ip6tables", "jq", "mount", "nsenter", "openssl", "redis-server", "runc", "setpriv")
+		// processes with setpriv. They open the pages of the console in chromium-headless-shell.
+		commands = append(commands, "chromium-headless-shell", "iptables", "iptables-restore", "ip6tables", "jq", "mount", "nsenter", "openssl", "redis-server", "runc", "setpriv")
 	}
 	return commands
 }

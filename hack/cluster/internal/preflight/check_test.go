@@ -141,6 +141,7 @@ func TestInstallable(t *testing.T) {
 			f.Commands["iptables"], f.Kernel = false, map[string]string{FeatureNAT: "iptables: not found"}
 		}, []string{"iptables"}},
 		"redis-server is wanted": {func(f *Facts) { f.Commands["redis-server"] = false }, []string{"redis-server"}},
+		"the browser is wanted":  {func(f *Facts) { f.Commands["chromium-headless-shell"] = false }, []string{"chromium-headless-shell"}},
 		"pip is wanted":          {func(f *Facts) { f.Commands["pip"] = false }, []string{"python3-pip"}},
 		"the tools of the tests are wanted": {func(f *Facts) {
 			f.Commands["jq"], f.Commands["openssl"], f.Commands["setpriv"] = false, false, false

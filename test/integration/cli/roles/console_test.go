@@ -29,7 +29,8 @@ import (
 // browser has the cookie of a console that runs as a user.
 type browser struct {
 	*http.Client
-	base string
+	// address has the key, and base has none.
+	base, address string
 }
 
 // openConsole runs the console as a user of a group until the test ends, and opens its address.
@@ -56,9 +57,9 @@ func openConsole(t *testing.T, user, group string) *browser {
 	jar, err := cookiejar.New(nil)
 	must(t, err)
 	base, _, _ := strings.Cut(address, "/?")
-	b := &browser{&http.Client{Jar: jar}, base}
+	b := &browser{&http.Client{Jar: jar}, base, address}
 	t.Cleanup(b.CloseIdleConnections)
-	if code, body := b.send(t, strings.TrimPrefix(address, b.base)); code != http.StatusOK {
+	if code, body := b.send(t, strings.TrimPrefix(b.withKey(t, "/whoami"), b.base)); code != http.StatusOK {
 		t.Fatalf("the address of %s: %d %s", user, code, body)
 	}
 	return b
@@ -120,6 +121,23 @@ func TestAConsoleShowsWhatItsUserMayRead(t *testing.T) {
 			viewer.want(t, "/api/v1/"+path, http.StatusOK, &[]any{})
 		}
 	})
+	t.Run("a viewer opens each page", func(t *testing.T) {
+		for path, words := range map[string]string{
+			"/": "guarded:", "/drift": "Findings, worst first", "/plans": tenant + "/shown", "/plans/" + tenant + "/shown": "Steps of batch", "/policies": "Policies by Environment",
+			"/releases": "Releases", "/assessments": "Assessments, those under way first", "/whoami": "vic", "/whoami?namespace=" + tenant: "in namespace " + tenant,
+		} {
+			viewer.shows(t, path, http.StatusOK, words)
+		}
+		if code, body := viewer.send(t, "/whoami"); strings.Contains(string(body), "not known") {
+			t.Errorf("a right is not known: %d %s", code, body)
+		}
+	})
+	t.Run("an editor opens the pages of one namespace", func(t *testing.T) {
+		editor.shows(t, "/plans?namespace="+tenant, http.StatusOK, tenant+"/shown")
+		editor.shows(t, "/?namespace="+tenant, http.StatusOK, "Not known: you may not list")
+		editor.shows(t, "/drift", http.StatusForbidden, "you may not list Baseline in the whole cluster")
+		editor.shows(t, "/policies", http.StatusForbidden, "you may not list RemediationPolicy in the whole cluster")
+	})
 	t.Run("an editor reads one namespace", func(t *testing.T) {
 		var plans []wire.Plan
 		editor.want(t, "/api/v1/remediation/plans?namespace="+tenant, http.StatusOK, &plans)
@@ -144,6 +162,13 @@ func TestAConsoleShowsWhatItsUserMayRead(t *testing.T) {
 		if me.User != "ned" {
 			t.Errorf("the user is %q", me.User)
 		}
+		stranger.shows(t, "/whoami", http.StatusOK, "plumbline-view")
+		for _, path := range []string{"/", "/drift?namespace=" + tenant, "/plans?namespace=" + tenant, "/plans/" + tenant + "/shown", "/policies", "/releases", "/assessments"} {
+			stranger.shows(t, path, http.StatusForbidden, "you may not")
+			if _, body := stranger.send(t, path); strings.Contains(string(body), p.Spec.Plan.CorrelationID) {
+				t.Errorf("%s shows the plan to a user without a right: %s", path, body)
+			}
+		}
 		wantForbidden(t, stranger, "remediation/plans?namespace="+tenant, wire.MissingRight{Verb: "list", Kind: "RemediationPlan", Namespace: tenant})
 		// The answer is the same for a plan that is there and for one that is not.
 		_, there := stranger.send(t, "/api/v1/remediation/plans/"+tenant+".shown")
@@ -152,6 +177,14 @@ func TestAConsoleShowsWhatItsUserMayRead(t *testing.T) {
 			t.Errorf("a plan that is there is told from one that is not: %s, %s", there, missing)
 		}
 	})
+}
+
+// shows demands a page with a status that has some words.
+func (b *browser) shows(t *testing.T, path string, status int, words string) {
+	t.Helper()
+	if code, body := b.send(t, path); code != status || !strings.Contains(string(body), words) {
+		t.Errorf("%s: %d, want %d and %q in %s", path, code, status, words, body)
+	}
 }
 
 func wantForbidden(t *testing.T, b *browser, path string, right wire.MissingRight) {

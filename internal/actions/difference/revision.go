@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package guarded
+package difference
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
@@ -39,7 +38,7 @@ func DecodeBody(r *v1alpha1.BaselineRevision) ([]byte, error) {
 
 // GetRevision reads revision number of a Baseline. It fails on a revision that belongs to
 // another Baseline.
-func GetRevision(ctx context.Context, c *invocation.Cluster, b *v1alpha1.Baseline, number int64) (*v1alpha1.BaselineRevision, error) {
+func GetRevision(ctx context.Context, c client.Reader, b *v1alpha1.Baseline, number int64) (*v1alpha1.BaselineRevision, error) {
 	revision := &v1alpha1.BaselineRevision{}
 	key := client.ObjectKey{Namespace: b.Namespace, Name: specguard.RevisionName(b.Name, number)}
 	if err := c.Get(ctx, key, revision); err != nil {
@@ -57,7 +56,7 @@ const keptGap = 3
 
 // ListRevisions gives the authorized states that are still kept, newest first. They
 // are read by name: a list would carry every body of the namespace.
-func ListRevisions(ctx context.Context, c *invocation.Cluster, b *v1alpha1.Baseline) ([]v1alpha1.BaselineRevision, error) {
+func ListRevisions(ctx context.Context, c client.Reader, b *v1alpha1.Baseline) ([]v1alpha1.BaselineRevision, error) {
 	if b.Spec.Authorized == nil {
 		return nil, nil
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package diff
+package difference
 
 import (
 	"context"
@@ -12,8 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
-	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
-	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
@@ -23,18 +22,20 @@ import (
 type exclusions struct {
 	ignored []canon.Path
 	masks   []v1alpha1.Mask
+	// unread says which guards could not be read.
+	unread []string
 }
 
-// exclusions asks the guards that select the object what they ignore. A guard
+// readExclusions asks the guards that select the object what they ignore. A guard
 // that cannot be read excludes nothing here, and the user is told.
-func (a *app) exclusions(ctx context.Context, c *invocation.Cluster, b *v1alpha1.Baseline, live *guarded.LiveObject) (exclusions, error) {
+func readExclusions(ctx context.Context, c Cluster, b *v1alpha1.Baseline, live *LiveObject) (exclusions, error) {
 	x := exclusions{masks: b.Status.Masks}
 	var guards []*specguard.Guard
 	for _, ref := range b.Status.Guards {
-		guard, err := guard(ctx, c, b.Namespace, ref)
+		guard, err := readGuard(ctx, c, b.Namespace, ref)
 		switch {
 		case apierrors.IsForbidden(err):
-			a.Warn("%s cannot be read (forbidden): fields that it ignores show as differences", ref)
+			x.unread = append(x.unread, fmt.Sprintf("%s cannot be read (forbidden): fields that it ignores show as differences", ref))
 			return x, nil
 		case actions.IsAbsent(err):
 			continue // no longer there: it ignores nothing any more
@@ -45,18 +46,18 @@ func (a *app) exclusions(ctx context.Context, c *invocation.Cluster, b *v1alpha1
 	}
 	rules := specguard.NewGuardSet(guards, nil, specguard.System{}).Rules(specguard.Query{
 		Namespace: b.Namespace,
-		GVK:       canon.GVK(guarded.KindOf(b)),
+		GVK:       canon.GVK(wording.KindOf(b)),
 		Labels:    []map[string]string{live.Metadata.Labels},
 		Kept:      &b.Status,
-		Now:       a.Now(),
+		Now:       c.Now(),
 	})
 	x.ignored = rules.Excluded()
 	return x, nil
 }
 
-// guard reads a guard by its name in Baseline status. Its namespaceSelector is
+// readGuard reads a guard by its name in Baseline status. Its namespaceSelector is
 // left out: it is known to select this namespace.
-func guard(ctx context.Context, c *invocation.Cluster, namespace, ref string) (*specguard.Guard, error) {
+func readGuard(ctx context.Context, c client.Reader, namespace, ref string) (*specguard.Guard, error) {
 	kind, name, _ := strings.Cut(ref, "/")
 	var spec v1alpha1.GuardSpec
 	var meta metav1.ObjectMeta

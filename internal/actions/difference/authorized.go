@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package guarded
+package difference
 
 import (
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -32,12 +29,4 @@ func ReportAuthorized(b *v1alpha1.Baseline) *AuthorizedState {
 		Revision: authorized.Number, By: authorized.By, At: authorized.AuthorizationTime,
 		Origin: authorized.Origin, Hash: authorized.Hash, Release: authorized.Release,
 	}
-}
-
-// NameAuthor names the user who authorized a state, and the run that did so in the name of the user.
-func NameAuthor(by string, release *v1alpha1.AuthorizedRelease) string {
-	if release == nil {
-		return invocation.NameActor(by)
-	}
-	return fmt.Sprintf("%s by release %s, run %d", invocation.NameActor(by), release.Name, release.Run)
 }

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wording
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/evidence/packet"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+)
+
+// PlanPhases are the phases of a plan, in the order in which they are listed: what has not ended
+// comes first.
+var PlanPhases = []v1alpha1.PlanPhase{
+	v1alpha1.PlanRunning, v1alpha1.PlanSealing, v1alpha1.PlanPaused, v1alpha1.PlanDeferred, v1alpha1.PlanScheduled, v1alpha1.PlanCreated,
+	v1alpha1.PlanFailed, v1alpha1.PlanSkipped, v1alpha1.PlanPartialSuccess, v1alpha1.PlanSucceeded, v1alpha1.PlanCanceled, v1alpha1.PlanSuperseded,
+}
+
+// PlanName is namespace/name, as the results of all verbs begin.
+func PlanName(p *v1alpha1.RemediationPlan) string { return p.Namespace + "/" + p.Name }
+
+// PhaseOf returns the phase of a plan; one that no executor has looked at yet is created.
+func PhaseOf(p *v1alpha1.RemediationPlan) v1alpha1.PlanPhase {
+	return cmp.Or(p.Status.Phase, v1alpha1.PlanCreated)
+}
+
+// DescribePhase gives the phase of a plan; for a plan that is being sealed, also its last phase.
+func DescribePhase(p *v1alpha1.RemediationPlan) string {
+	if p.Status.Phase == v1alpha1.PlanSealing && p.Status.EndingAs != "" {
+		return fmt.Sprintf("%s (%s)", p.Status.Phase, p.Status.EndingAs)
+	}
+	return string(PhaseOf(p))
+}
+
+// HasEnded says whether no further step of a plan follows.
+func HasEnded(p *v1alpha1.RemediationPlan) bool { return protocol.Final(p.Status.Phase) }
+
+// SortPlans puts plans that have not ended first, and the newest first among these.
+func SortPlans(plans []v1alpha1.RemediationPlan) {
+	ended := func(p *v1alpha1.RemediationPlan) int {
+		if HasEnded(p) {
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(plans, func(x, y v1alpha1.RemediationPlan) int {
+		return cmp.Or(
+			cmp.Compare(ended(&x), ended(&y)), y.CreationTimestamp.Compare(x.CreationTimestamp.Time),
+			cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+}
+
+// DescribeWaiting says what has to happen before a plan goes on; nothing for one that runs or has ended.
+func DescribeWaiting(p *v1alpha1.RemediationPlan, now time.Time) string {
+	control := p.Spec.Control
+	switch {
+	case HasEnded(p):
+		return ""
+	case p.Status.Phase == "":
+		return "an executor: none has taken it yet"
+	case control.Verb == v1alpha1.PlanCancel:
+		return "its end, which " + NameActor(control.RequestedBy) + " asked for"
+	case p.Status.Phase == v1alpha1.PlanPaused && control.Verb == v1alpha1.PlanPause:
+		return AppendReason("somebody to resume it; paused by "+NameActor(control.RequestedBy), control.Reason)
+	case control.Verb == v1alpha1.PlanPause:
+		return "its pause, which " + NameActor(control.RequestedBy) + " asked for"
+	case p.Status.DeferralReason == "":
+		return ""
+	case p.Status.ResumeTime == nil:
+		return p.Status.DeferralReason
+	}
+	return fmt.Sprintf("%s (%s)", p.Status.DeferralReason, FormatUntil(*p.Status.ResumeTime, now))
+}
+
+// Field is a value with its label.
+type Field struct{ Label, Value string }
+
+// DescribePlan gives the fields of a plan, those without a value included.
+func DescribePlan(p *v1alpha1.RemediationPlan, wide bool, now time.Time) []Field {
+	plan, counts := &p.Spec.Plan, p.Status.Counts
+	asked, executor := "", ""
+	if control := p.Spec.Control; control.Verb != "" {
+		asked = AppendReason(fmt.Sprintf("%s, by %s", control.Verb, control.RequestedBy), control.Reason)
+	}
+	if p.Status.Holder != "" {
+		executor = fmt.Sprintf("%s (epoch %d)", p.Status.Holder, p.Status.Epoch)
+	}
+	return append([]Field{
+		{"Plan", PlanName(p)},
+		{"Phase", DescribePhase(p)},
+		{"Waiting for", DescribeWaiting(p, now)},
+		{"Ended by", p.Status.EndedBy},
+		{"Because", p.Status.EndedReason},
+		{"Steps", fmt.Sprintf("%d: %d succeeded, %d failed, %d skipped", len(plan.Targets), counts.Succeeded, counts.Failed, counts.Skipped)},
+		{"Policy", fmt.Sprintf("%s (generation %d, %s)", plan.Policy.Name, plan.Policy.Generation, FormatHash(plan.Policy.Digest, wide))},
+		{"Environment", plan.EnvironmentName},
+		{"Trigger", fmt.Sprintf("%s, strategy %s", plan.Trigger, plan.Strategy)},
+		{"Initiated by", describeInitiator(plan)},
+		{"Asked", asked},
+		{"Executor", executor},
+		{"Correlation", plan.CorrelationID},
+		{"Drift report", plan.DriftReportID},
+	}, describeTimes(p, now)...)
+}
+
+// describeInitiator names the user who asked for a plan, and the users whose rights the plan needs.
+func describeInitiator(plan *v1alpha1.PlannedRemediation) string {
+	words := fmt.Sprintf("%s, acting with the rights of %s", plan.InitiatedBy, plan.Requester)
+	if plan.Request != nil {
+		words += " and of the user as whom the policy acts, by request " + plan.Request.Name
+	}
+	return words
+}
+
+func describeTimes(p *v1alpha1.RemediationPlan, now time.Time) []Field {
+	end := Field{"Deadline", FormatTime(&p.Spec.Plan.DeadlineTime, now)}
+	if at := p.Status.CompletionTime; at != nil {
+		took := ""
+		if p.Status.StartTime != nil {
+			took = fmt.Sprintf(", took %s", at.Sub(p.Status.StartTime.Time).Round(time.Second))
+		}
+		end = Field{"Completed", FormatTime(at, now) + took}
+	}
+	return []Field{
+		{"Created", FormatTime(&p.CreationTimestamp, now)},
+		{"Scheduled for", FormatTime(p.Spec.Plan.ScheduledTime, now)},
+		{"Started", FormatTime(p.Status.StartTime, now)},
+		end,
+		{"Targets took", FormatDurations(durationsOf(p))},
+	}
+}
+
+// DescribeBatch gives the steps of a batch, and what has to come before the next batch.
+func DescribeBatch(b *v1alpha1.PlanBatch, last bool) string {
+	steps := make([]string, 0, len(b.Steps))
+	for _, step := range b.Steps {
+		steps = append(steps, fmt.Sprint(step))
+	}
+	noun := "steps"
+	if len(steps) == 1 {
+		noun = "step"
+	}
+	text := fmt.Sprintf("%s %s", noun, strings.Join(steps, ", "))
+	if !last {
+		text += "; the next one only when all of it is healthy"
+	}
+	if b.DelayAfter != nil && b.DelayAfter.Duration > 0 {
+		text += fmt.Sprintf(", and %s later", b.DelayAfter.Duration)
+	}
+	return text
+}
+
+// FormatTook says how long a step or plan took, after a comma; empty where that is not known.
+func FormatTook(took *metav1.Duration) string {
+	if took == nil {
+		return ""
+	}
+	return ", took " + took.Duration.String()
+}
+
+// FormatDurations says how long the targets took; empty where none began.
+func FormatDurations(took packet.Durations) string {
+	if took.Total == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s in total, %s on average", took.Total.Duration, took.Average.Round(time.Millisecond))
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
+	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// asked is the cluster in memory, with a caller.
+type asked struct {
+	*invocation.Cluster
+	user authenticationv1.UserInfo
+}
+
+func (a asked) Whoami(context.Context) (authenticationv1.UserInfo, error) { return a.user, nil }
+
+// alice may read all and write nothing.
+func alice() authenticationv1.UserInfo {
+	return authenticationv1.UserInfo{Username: "alice", Groups: []string{"sre", "system:authenticated"}}
+}
+
+func allowsReads(_ context.Context, right *authorizationv1.ResourceAttributes) (bool, error) {
+	return right.Verb == "list" || right.Verb == "get", nil
+}
+
+// browser sends requests to pages about a cluster in memory.
+type browser struct {
+	*Pages
+	t   *testing.T
+	log bytes.Buffer
+}
+
+func open(t *testing.T, f clitest.Cluster, user authenticationv1.UserInfo) *browser {
+	t.Helper()
+	b := &browser{t: t}
+	c := f.Connect(t)
+	now := func() time.Time { return clitest.Now }
+	b.Pages = New(Cluster{Cluster: asked{c, user}, Mapper: c.Mapper, Live: c.Live, Allows: allowsReads, Now: now}, http.NotFoundHandler(), slog.New(slog.NewTextHandler(&b.log, nil)))
+	return b
+}
+
+func (b *browser) get(target string) *httptest.ResponseRecorder {
+	b.t.Helper()
+	w := httptest.NewRecorder()
+	b.ServeHTTP(w, httptest.NewRequestWithContext(b.t.Context(), http.MethodGet, target, nil))
+	return w
+}
+
+// shop has something to show on each page: a drifted object with a policy, plans in each phase of their
+// life, halts, and the release and the assessment of the golden files of the REST API.
+func shop(t *testing.T) clitest.Cluster {
+	t.Helper()
+	f := clitest.Shop(t, clitest.ActiveBy("alice"))
+	f.Objects = append(f.Objects,
+		clitest.PlanOf("eventful", clitest.Eventful), clitest.PlanOf("later", clitest.Deferred("the window is closed", new(clitest.Before(-time.Hour)))),
+		clitest.LedgerFor("production", actions.ScopeEnvironment, func(l *v1alpha1.RemediationLedger) {
+			l.Spec.Halt = &v1alpha1.LedgerHalt{RequestedBy: "bob", Reason: "INC-9"}
+			l.Status.Sequence = 4
+		}),
+		clitest.BaselineOf("fought", clitest.Drifted(clitest.Found("/spec/paused", "", "true", "", time.Minute)), func(b *v1alpha1.Baseline) {
+			b.Status.Contention = &v1alpha1.Contention{StartTime: clitest.Before(4 * time.Minute), With: []string{"bob", "ci"}}
+			b.Status.FindingsTotal = 70
+		}),
+		clitest.BaselineOf("gone", clitest.InState(v1alpha1.StateMissing)),
+		clitest.BaselineOf("stale", func(b *v1alpha1.Baseline) {
+			b.Status.LastCheckTime, b.Status.NextCheckTime = new(clitest.Before(3*time.Hour)), new(clitest.Before(2*time.Hour))
+		}),
+		clitest.BaselineOf("new", clitest.InState(""), func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil }),
+		ofWire(t, "release", &v1alpha1.ABRelease{}), ofWire(t, "assessment", &v1alpha1.EffectivenessAssessment{}),
+	)
+	return f
+}
+
+// ofWire reads an object of the golden files of the REST API.
+func ofWire[T client.Object](t *testing.T, name string, object T) T {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("../../httpapi/wire/testdata", name+".yaml"))
+	clitest.Must(t, err)
+	clitest.Must(t, yaml.UnmarshalStrict(raw, object))
+	return object
+}
+
+// targets is a request for each page, in the names of the golden files.
+var targets = map[string]string{
+	"fleet": "/", "drift": "/drift", "drift-filtered": "/drift?namespace=shop&severity=High&actor=bob&state=Drifted", "object": "/objects/shop/deployments.apps.web",
+	"object-missing": "/objects/shop/deployments.apps.gone", "plans": "/plans", "plan": "/plans/shop/eventful", "policies": "/policies", "policy": "/policies/production",
+	"releases": "/releases", "release": "/releases/shop/web", "assessments": "/assessments", "assessment": "/assessments/shop/production-e82871e6b1-0", "whoami": "/whoami?namespace=shop",
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
+	"github.com/plumbline-dev/plumbline/internal/console/view"
+	"github.com/plumbline-dev/plumbline/internal/httpapi"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
+)
+
+func TestEachPageShowsTheShop(t *testing.T) {
+	b := open(t, shop(t), alice())
+	for name, target := range targets {
+		t.Run(name, func(t *testing.T) {
+			w := b.get(target)
+			if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/html; charset=utf-8" {
+				t.Errorf("%d %s", w.Code, w.Header())
+			}
+			golden.Check(t, filepath.Join("testdata", name+".html"), w.Body.String())
+		})
+	}
+	if b.log.Len() > 0 {
+		t.Errorf("the log says %s", b.log.String())
+	}
+}
+
+func TestARequestForNoPageIsRefused(t *testing.T) {
+	b := open(t, shop(t), alice())
+	for name, tc := range map[string]struct {
+		target string
+		status int
+		words  string
+	}{
+		"an object that is none":      {"/objects/shop/deployments.apps.none", 404, "no Baseline has this id or name"},
+		"a plan of another namespace": {"/plans/bank/eventful", 404, "no RemediationPlan has this id or name"},
+		"a name that leads upwards":   {"/plans/shop/%2E%2E%2Fpods", 404, "no RemediationPlan can have this name"},
+		"a namespace that is no name": {"/drift?namespace=a%2Fb", 400, "is no name of a namespace"},
+		"a query that the page lacks": {"/drift?stat=Drifted", 400, "the page takes no query &#34;stat&#34;"},
+		"a page that is none":         {"/none", 404, ""},
+		"a folder of the assets":      {"/assets/none.css", 404, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if w := b.get(tc.target); w.Code != tc.status || !strings.Contains(w.Body.String(), tc.words) {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		})
+	}
+	w := httptest.NewRecorder()
+	b.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/drift", nil))
+	if w.Code == http.StatusOK {
+		t.Errorf("a page answers to POST: %d", w.Code)
+	}
+}
+
+// withholds has the API server refuse to list some kinds.
+func withholds(f clitest.Cluster, lists ...client.ObjectList) clitest.Cluster {
+	f.Hooks.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		for _, withheld := range lists {
+			if reflect.TypeOf(list) == reflect.TypeOf(withheld) {
+				return apierrors.NewForbidden(schema.GroupResource{Group: "plumbline.dev", Resource: "things"}, "", errors.New("no"))
+			}
+		}
+		return c.List(ctx, list, opts...)
+	}
+	return f
+}
+
+// An empty table would say that there is no such object.
+func TestWhatCannotBeReadIsSaid(t *testing.T) {
+	for name, tc := range map[string]struct {
+		withheld      client.ObjectList
+		target        string
+		status        int
+		words, denies string
+	}{
+		"objects":                       {&v1alpha1.BaselineList{}, "/", 403, "you may not list Baseline in the whole cluster: the ClusterRole plumbline-view has this right", "guarded:"},
+		"objects of a namespace":        {&v1alpha1.BaselineList{}, "/drift?namespace=shop", 403, "you may not list Baseline in namespace shop", "No object differs"},
+		"plans of the fleet":            {&v1alpha1.RemediationPlanList{}, "/", 200, "No RemediationPlan is shown: you may not list RemediationPlan in the whole cluster", "No plan and no release"},
+		"halts of the fleet":            {&v1alpha1.RemediationLedgerList{}, "/", 200, "Not known: you may not list RemediationLedger in the whole cluster", "halted nowhere"},
+		"Environments of the fleet":     {&v1alpha1.EnvironmentList{}, "/", 200, "Without a known Environment", "Environment production ("},
+		"policies behind drift":         {&v1alpha1.RemediationPolicyList{}, "/drift", 200, "What the policies will do is not known: you may not list RemediationPolicy", "no policy selects it"},
+		"policies behind an object":     {&v1alpha1.RemediationPolicyList{}, "/objects/shop/deployments.apps.web", 200, "No policy was asked.", "no policy selects it"},
+		"plans":                         {&v1alpha1.RemediationPlanList{}, "/plans", 403, "you may not list RemediationPlan in the whole cluster", "There is no plan"},
+		"policies":                      {&v1alpha1.RemediationPolicyList{}, "/policies", 403, "you may not list RemediationPolicy in the whole cluster: the ClusterRole plumbline-view has this right", "There is no policy"},
+		"assessments of the timeline":   {&v1alpha1.EffectivenessAssessmentList{}, "/objects/shop/deployments.apps.web", 200, "No EffectivenessAssessment is shown: you may not list", ""},
+		"what the gates of a plan need": {&v1alpha1.RemediationPlanList{}, "/policies/production", 200, "The gates are not known: ", "Nothing has drifted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t, withholds(shop(t), tc.withheld), alice()).get(tc.target)
+			if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.words) {
+				t.Errorf("%d, want %d and %q in %s", w.Code, tc.status, tc.words, w.Body)
+			}
+			if tc.denies != "" && strings.Contains(w.Body.String(), tc.denies) {
+				t.Errorf("%q is said of what was not read", tc.denies)
+			}
+		})
+	}
+}
+
+// The role of the chart for viewers has no right to revisions.
+func TestAnObjectWithoutRevisionsShowsWhatTheLastCheckHasFound(t *testing.T) {
+	f := shop(t)
+	f.Hooks.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+		if _, is := object.(*v1alpha1.BaselineRevision); is {
+			return apierrors.NewForbidden(schema.GroupResource{Group: "plumbline.dev", Resource: "baselinerevisions"}, key.Name, errors.New("no"))
+		}
+		return c.Get(ctx, key, object, opts...)
+	}
+	w := open(t, f, alice()).get("/objects/shop/deployments.apps.web")
+	for _, want := range []string{
+		"No BaselineRevision is shown: you may not get BaselineRevision in namespace shop", "No live object is shown: ", "Differences that the last check has found", "/spec/replicas",
+		"revision 3, by system:serviceaccount:ci:deployer",
+	} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%q is not in %s", want, w.Body)
+		}
+	}
+}
+
+// script would run in a page that does not escape it; the rest of the text hides and reorders.
+const script = `</td><script>alert(1)</script>"'><img src=x onerror=alert(1)>` + clitest.Hostile
+
+// taint replaces each text of an object that the API server lets people choose.
+func taint(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			taint(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name := v.Type().Field(i).Name
+			if v.Type() == reflect.TypeFor[metav1.ObjectMeta]() || v.Type() == reflect.TypeFor[metav1.Time]() || name == "APIVersion" || name == "BaselineName" || name == "EnvironmentName" || name == "Digest" {
+				continue
+			}
+			taint(v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			taint(v.Index(i))
+		}
+	case reflect.String:
+		if v.Type() == reflect.TypeFor[string]() && v.String() != "" {
+			v.SetString(v.String() + script)
+		}
+	default:
+	}
+}
+
+func TestHostileTextIsShownAsText(t *testing.T) {
+	f := shop(t)
+	for _, o := range f.Objects {
+		switch o.(type) {
+		case *v1alpha1.Baseline, *v1alpha1.RemediationPlan, *v1alpha1.RemediationLedger, *v1alpha1.ABRelease, *v1alpha1.EffectivenessAssessment:
+			taint(reflect.ValueOf(o))
+		}
+	}
+	b := open(t, f, authenticationv1.UserInfo{Username: script, Groups: []string{script}})
+	tainted := 0
+	for name, target := range targets {
+		w := b.get(target)
+		body := w.Body.String()
+		tainted += strings.Count(body, "alert(1)")
+		for _, forbidden := range []string{"<script>", "<img", "onerror=alert(1)>"} {
+			if strings.Contains(body, forbidden) {
+				t.Errorf("%s: %q is in the page", name, forbidden)
+			}
+		}
+		if i := strings.IndexFunc(body, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
+			t.Errorf("%s: %q hides or reorders text", name, body[i:min(i+4, len(body))])
+		}
+		checkStructure(t, name, body)
+	}
+	if tainted < 50 {
+		t.Errorf("only %d hostile texts were shown", tainted)
+	}
+}
+
+func TestEachPageIsProtected(t *testing.T) {
+	b := open(t, shop(t), alice())
+	protected := httpapi.Protect(b, "127.0.0.1:8090")
+	seen := 0
+	for _, pattern := range b.Routes() {
+		method, path, _ := strings.Cut(pattern, " ")
+		if method != http.MethodGet {
+			t.Errorf("%s is no page", pattern)
+		}
+		path = strings.NewReplacer("{$}", "", "{namespace}", "shop", "{name}", "web").Replace(path)
+		for host, want := range map[string]bool{"127.0.0.1:8090": true, "evil.example": false} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+			r.Host = host
+			w := httptest.NewRecorder()
+			protected.ServeHTTP(w, r)
+			if (w.Code != http.StatusMisdirectedRequest) != want {
+				t.Errorf("%s at %s: %d", path, host, w.Code)
+			}
+			if policy := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; style-src 'self';") {
+				t.Errorf("%s at %s: the policy is %q", path, host, policy)
+			}
+			seen++
+		}
+	}
+	if seen < 2*len(table()) {
+		t.Errorf("only %d requests were sent", seen)
+	}
+}
+
+// A browser that has the page is sent none, until something but the time of the reads is new.
+func TestAPageIsSentWhenSomethingIsNew(t *testing.T) {
+	f := shop(t)
+	b := open(t, f, alice())
+	now := clitest.Now
+	b.cluster.Now = func() time.Time { return now }
+	conditional := func(tag string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/plans?phase=Sealing", nil)
+		r.Header.Set("If-None-Match", tag)
+		w := httptest.NewRecorder()
+		b.ServeHTTP(w, r)
+		return w
+	}
+	tag := b.get("/plans?phase=Sealing").Header().Get("ETag")
+	now = now.Add(time.Second)
+	if w := conditional(tag); w.Code != http.StatusNotModified || w.Body.Len() > 0 {
+		t.Errorf("a second later: %d %s", w.Code, w.Body)
+	}
+	now = now.Add(time.Hour)
+	if w := conditional(tag); w.Code != http.StatusOK || w.Header().Get("ETag") == tag {
+		t.Errorf("with other ages: %d %s", w.Code, w.Header().Get("ETag"))
+	}
+}
+
+// firstLoad is how many bytes the first page may have with all that it loads.
+const firstLoad = 200_000
+
+func TestTheFirstLoadIsSmall(t *testing.T) {
+	assets := 0
+	err := fs.WalkDir(view.Assets, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := fs.ReadFile(view.Assets, path)
+		assets += len(raw)
+		return err
+	})
+	clitest.Must(t, err)
+	f := shop(t)
+	for i := range 500 {
+		f.Objects = append(f.Objects, clitest.BaselineOf(fmt.Sprintf("calm-%d", i)))
+	}
+	b := open(t, f, alice())
+	for name, target := range targets {
+		if size := assets + b.get(target).Body.Len(); size > firstLoad {
+			t.Errorf("%s: the first load has %d bytes", name, size)
+		}
+	}
+	if assets == 0 {
+		t.Error("no asset was counted")
+	}
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/plumbline-dev/plumbline/internal/actions/progress"
+	"github.com/plumbline-dev/plumbline/internal/console/view"
+	"github.com/plumbline-dev/plumbline/internal/httpapi"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+func readReleases(r *reader) (view.Page, error) {
+	namespace, err := r.namespace()
+	if err != nil {
+		return view.Page{}, err
+	}
+	all, err := list[v1alpha1.ABRelease](r, "ABRelease", namespace, newReleases)
+	if err != nil {
+		return view.Page{}, err
+	}
+	return view.ReleasesOf(all, namespace, r.Now()), nil
+}
+
+func readRelease(r *reader) (view.Page, error) {
+	release, err := get(r, "ABRelease", &v1alpha1.ABRelease{})
+	if err != nil {
+		return view.Page{}, err
+	}
+	in := &progress.Question{Release: release}
+	if rollout := release.Spec.Rollout; rollout != nil && rollout.StrategyName != "" {
+		strategy, err := httpapi.ReadOne(r, r.Cluster, "RolloutStrategy", &v1alpha1.RolloutStrategy{}, "", rollout.StrategyName)
+		switch {
+		case err == nil:
+			in.Strategy = &strategy.Spec
+		case !apierrors.IsNotFound(err):
+			in.StrategyUnread = r.sentenceOf(err)
+		}
+	}
+	in.Now = r.Now()
+	return view.ReleaseOf(in), nil
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The script reads the page anew every few seconds and changes what differs, so that focus, scroll and
+// selection stay. A page without the script is the same, and is read anew by hand.
+(() => {
+  "use strict";
+
+  const period = 5000;
+  const main = document.getElementById("main");
+  const line = document.getElementById("live");
+  const words = line.querySelector("span");
+  const button = line.querySelector("button");
+  let tag = "";
+  let paused = false;
+
+  // say tells the state of the updates, once for each change: a screen reader reads it out.
+  const say = (text, isOld) => {
+    if (words.textContent !== text) words.textContent = text;
+    document.body.classList.toggle("old", isOld);
+  };
+
+  // localize tells times in the zone of the reader. The title has the time in UTC.
+  const localize = (root) => {
+    for (const time of root.querySelectorAll("time")) {
+      if (time.textContent === time.dateTime) time.textContent = new Date(time.dateTime).toLocaleString();
+    }
+  };
+
+  // readAt shows when the console has answered last.
+  const readAt = (stamp) => {
+    const time = main.querySelector(".read time");
+    time.textContent = time.dateTime = time.title = stamp;
+    localize(main);
+  };
+
+  // morph makes an element like another one, and keeps each node that is alike.
+  const morph = (from, to) => {
+    for (const { name } of [...from.attributes]) {
+      if (!to.hasAttribute(name)) from.removeAttribute(name);
+    }
+    for (const { name, value } of to.attributes) {
+      if (from.getAttribute(name) !== value) from.setAttribute(name, value);
+    }
+    const wanted = [...to.childNodes];
+    while (from.childNodes.length > wanted.length) from.lastChild.remove();
+    wanted.forEach((node, i) => {
+      const old = from.childNodes[i];
+      if (!old) {
+        from.append(document.importNode(node, true));
+      } else if (old.nodeType !== node.nodeType || old.nodeName !== node.nodeName) {
+        old.replaceWith(document.importNode(node, true));
+      } else if (node.nodeType !== Node.ELEMENT_NODE) {
+        if (old.data !== node.data) old.data = node.data;
+      } else if (node.nodeName !== "FORM") { // the reader may be typing
+        morph(old, node);
+      }
+    });
+  };
+
+  const read = async () => {
+    const answer = await fetch(location.href, { headers: tag ? { "If-None-Match": tag } : {}, redirect: "error" });
+    const stamp = new Date(answer.headers.get("Date")).toISOString().replace(/\.\d+Z$/, "Z");
+    if (answer.status === 304) {
+      readAt(stamp);
+      return;
+    }
+    const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (!answer.ok) throw new Error(`HTTP status ${answer.status}`);
+    tag = answer.headers.get("ETag") ?? "";
+    document.title = next.title;
+    const content = next.getElementById("main");
+    localize(content);
+    morph(main, content);
+  };
+
+  const update = async () => {
+    if (!paused && !document.hidden) {
+      try {
+        await read();
+        say("The page is read anew every 5 seconds.", false);
+      } catch (error) {
+        say(`The page is old: the console does not answer (${error.message}).`, true);
+      }
+    }
+    setTimeout(update, period);
+  };
+
+  button.addEventListener("click", () => {
+    paused = !paused;
+    button.textContent = paused ? "Go on" : "Pause";
+    if (paused) say("Updates are paused.", false);
+  });
+  localize(main);
+  line.hidden = false;
+  setTimeout(update, period);
+})();
