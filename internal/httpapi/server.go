@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -56,6 +58,10 @@ func New(cluster Cluster, version string, log *slog.Logger) (*API, error) {
 	registered := humago.New(mux, configuration(version))
 	for _, o := range operations() {
 		o.register(registered, describe(&o), s)
+		if o.soon != 0 { // the body is the same
+			op := operationAt(registered.OpenAPI(), &o)
+			op.Responses[strconv.Itoa(o.soon)].Content = op.Responses[strconv.Itoa(o.status)].Content
+		}
 	}
 	a := &API{mux: mux, document: registered.OpenAPI()}
 	if err := a.serveDocument(); err != nil {
@@ -74,6 +80,7 @@ func New(cluster Cluster, version string, log *slog.Logger) (*API, error) {
 // configuration has huma serve operations alone: no page that loads scripts from
 // elsewhere, no schemas, and no $schema in answers.
 func configuration(version string) huma.Config {
+	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: wire.Unmarshal}
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -84,9 +91,7 @@ func configuration(version string) huma.Config {
 			},
 			Components: &huma.Components{Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)},
 		},
-		Formats: map[string]huma.Format{
-			"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat,
-		},
+		Formats:       map[string]huma.Format{"application/json": format, "json": format},
 		DefaultFormat: "application/json", RejectUnknownQueryParameters: true,
 	}
 }
@@ -97,14 +102,57 @@ var statuses = []int{
 	http.StatusTooManyRequests, http.StatusServiceUnavailable,
 }
 
+// writeStatuses are those of the problems that a write can have in addition.
+var writeStatuses = []int{http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}
+
 func describe(o *operation) huma.Operation {
-	return huma.Operation{
+	op := huma.Operation{
 		OperationID: o.id, Method: o.method, Path: o.path, Summary: o.summary, Tags: []string{o.tag}, Errors: slices.Clone(statuses),
-		MaxBodyBytes: wire.MaxBytes,
-		Responses:    map[string]*huma.Response{strconv.Itoa(http.StatusNotModified): {Description: "The caller has the representation."}},
-		Extensions: map[string]any{"x-codeSamples": []map[string]string{
-			{"lang": "Shell", "source": "curl " + o.example},
-		}},
+		DefaultStatus: o.status, MaxBodyBytes: wire.MaxBytes + 1, // huma refuses bodies of this size
+		Responses:  map[string]*huma.Response{},
+		Extensions: map[string]any{"x-codeSamples": []map[string]string{{"lang": "Shell", "source": o.curl()}}},
+	}
+	if o.method == http.MethodGet {
+		op.Responses[strconv.Itoa(http.StatusNotModified)] = &huma.Response{Description: "The caller has the representation."}
+		return op
+	}
+	op.Errors = append(op.Errors, writeStatuses...)
+	if _, conditional := o.headers[ifMatch]; conditional {
+		op.Errors = append(op.Errors, http.StatusPreconditionFailed, http.StatusPreconditionRequired)
+	}
+	if o.soon != 0 {
+		op.Responses[strconv.Itoa(o.soon)] = &huma.Response{Description: "It has happened."}
+	}
+	return op
+}
+
+// curl writes the example as a command.
+func (o *operation) curl() string {
+	var b strings.Builder
+	b.WriteString("curl ")
+	if o.method != http.MethodGet {
+		fmt.Fprintf(&b, "--request %s --header 'Content-Type: application/json' ", o.method)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.headers)) {
+		fmt.Fprintf(&b, "--header '%s: %s' ", name, o.headers[name])
+	}
+	if o.body != "" {
+		fmt.Fprintf(&b, "--data '%s' ", o.body)
+	}
+	return b.String() + o.example
+}
+
+// operationAt returns the operation of the document.
+func operationAt(d *huma.OpenAPI, o *operation) *huma.Operation {
+	switch item := d.Paths[o.path]; o.method {
+	case http.MethodPost:
+		return item.Post
+	case http.MethodPut:
+		return item.Put
+	case http.MethodDelete:
+		return item.Delete
+	default:
+		return item.Get
 	}
 }
 
@@ -154,8 +202,20 @@ func (a *API) Document() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// ServeHTTP implements http.Handler.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+// ServeHTTP implements http.Handler. A write names its body JSON even where it has none: a form of a page
+// elsewhere cannot.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if (r.Method == http.MethodPost || r.Method == http.MethodPut) && strings.HasPrefix(r.URL.Path, Prefix+"/") && !isJSON(r.Header.Get("Content-Type")) {
+		WriteProblem(w, wire.NewProblem(wire.Unsupported, "send Content-Type: application/json"))
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+func isJSON(contentType string) bool {
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == "application/json"
+}
 
 // Routes returns the patterns of all routes, as http.ServeMux has them.
 func (a *API) Routes() []string { return slices.Clone(a.mux.patterns) }

@@ -182,7 +182,7 @@ func TestRemediate_Asks(t *testing.T) {
 
 func TestRemediate_Usage(t *testing.T) {
 	many := []string{"deployment"}
-	for i := range maxRequested + 1 {
+	for i := range actions.MaxRequested + 1 {
 		many = append(many, "d"+string(rune('a'+i)))
 	}
 	cases := map[string]struct {

@@ -80,3 +80,5 @@ func FuzzDecodeExecute(f *testing.F)  { fuzzDecoder[ExecuteRequest](f) }
 func FuzzDecodeAdvance(f *testing.F)  { fuzzDecoder[AdvanceRequest](f) }
 func FuzzDecodePromote(f *testing.F)  { fuzzDecoder[PromoteRequest](f) }
 func FuzzDecodeReason(f *testing.F)   { fuzzDecoder[ReasonRequest](f) }
+func FuzzDecodeActivate(f *testing.F) { fuzzDecoder[ActivateRequest](f) }
+func FuzzDecodeAccept(f *testing.F)   { fuzzDecoder[AcceptRequest](f) }
