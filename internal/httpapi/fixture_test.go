@@ -89,8 +89,10 @@ func shop(t *testing.T) []client.Object {
 func shopAtWork(t *testing.T) []client.Object {
 	t.Helper()
 	waiting := &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "production-4c1f9a0d2b", UID: "2d6f9c3e-0000-4000-8000-000000000003"}}
+	waiting.Spec.Plan.Trigger, waiting.Spec.Plan.Strategy = v1alpha1.TriggerManual, v1alpha1.StrategyRolling
 	waiting.Status.Phase, waiting.Status.DeferralReason = v1alpha1.PlanDeferred, "the window is closed"
 	paused := &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "paused", UID: "2d6f9c3e-0000-4000-8000-000000000004"}}
+	paused.Spec.Plan = waiting.Spec.Plan
 	paused.Spec.Control = v1alpha1.PlanControl{Verb: v1alpha1.PlanPause, RequestedBy: "bob"}
 	paused.Status.Phase = v1alpha1.PlanPaused
 	return append(shop(t), waiting, paused)

@@ -79,14 +79,14 @@ func specOf(ctx context.Context, s *server, p *wire.Policy, location string) (*v
 	return &spec, nil
 }
 
-// conditional names a policy, and the version that the caller has seen.
-type conditional struct {
+// Conditional names a policy, and the version that the caller has seen.
+type Conditional struct {
 	Path
 	IfMatch string `header:"If-Match" maxLength:"1024" doc:"The ETag of the policy as the caller has seen it; required."`
 }
 
 // policy reads the policy, which must be the version that the caller has seen.
-func (c *conditional) policy(ctx context.Context, s *server) (*v1alpha1.RemediationPolicy, error) {
+func (c *Conditional) policy(ctx context.Context, s *server) (*v1alpha1.RemediationPolicy, error) {
 	if c.IfMatch == "" {
 		return nil, wire.NewProblem(wire.PreconditionRequired, "send the ETag of the policy as If-Match")
 	}
@@ -105,7 +105,7 @@ func hasChanged(p *v1alpha1.RemediationPolicy) error {
 }
 
 type policyReplacement struct {
-	conditional
+	Conditional
 	Body wire.Policy
 }
 
@@ -131,7 +131,7 @@ func replacePolicy(ctx context.Context, s *server, in *policyReplacement) (*writ
 	return showPolicy(ctx, s, http.StatusOK, p)
 }
 
-func deletePolicy(ctx context.Context, s *server, in *conditional) (*struct{}, error) {
+func deletePolicy(ctx context.Context, s *server, in *Conditional) (*struct{}, error) {
 	p, err := in.policy(ctx, s)
 	if err != nil {
 		return nil, err

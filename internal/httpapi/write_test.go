@@ -85,9 +85,10 @@ func TestAWriteIsRefusedWithAProblem(t *testing.T) {
 		"a method that no operation has":     {"PATCH", policyPath, "", wire.NotFound, ""},
 		"a write of a path that reads alone": {post, Prefix + "/guards", "{}", wire.NotFound, ""},
 	}
+	a := newAnswers(t, newCluster(t, refusingWrites(t), shopAtWork(t)...))
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			a := newAnswers(t, newCluster(t, refusingWrites(t), shopAtWork(t)...))
+			a := &answers{API: a.API, t: t}
 			a.wantProblem(a.send(tc.method, tc.target, tc.body, ifMatch, "*"), tc.problem, tc.location)
 		})
 	}
