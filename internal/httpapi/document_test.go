@@ -30,11 +30,7 @@ const documentVersion = "v1"
 
 func newDocument(t *testing.T) *API {
 	t.Helper()
-	api, err := New(newCluster(t, interceptor.Funcs{}), documentVersion, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return api
+	return New(newCluster(t, interceptor.Funcs{}), documentVersion, nil)
 }
 
 func TestTheDocumentIsTheCommittedOne(t *testing.T) {

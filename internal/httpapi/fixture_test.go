@@ -109,11 +109,7 @@ type answers struct {
 func newAnswers(t *testing.T, c Cluster) *answers {
 	t.Helper()
 	a := &answers{t: t}
-	api, err := New(c, "v0.0.0-test", slog.New(slog.NewTextHandler(&a.log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.API = api
+	a.API = New(c, "v0.0.0-test", slog.New(slog.NewTextHandler(&a.log, nil)))
 	return a
 }
 

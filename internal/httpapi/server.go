@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -52,7 +53,7 @@ func (r *routes) HandleFunc(pattern string, handler func(http.ResponseWriter, *h
 }
 
 // New returns the API about a cluster. The version of Plumbline is that of the document.
-func New(cluster Cluster, version string, log *slog.Logger) (*API, error) {
+func New(cluster Cluster, version string, log *slog.Logger) *API {
 	mux := &routes{ServeMux: http.NewServeMux()}
 	s := &server{cluster: cluster, log: log}
 	registered := humago.New(mux, configuration(version))
@@ -64,9 +65,7 @@ func New(cluster Cluster, version string, log *slog.Logger) (*API, error) {
 		}
 	}
 	a := &API{mux: mux, document: registered.OpenAPI()}
-	if err := a.serveDocument(); err != nil {
-		return nil, err
-	}
+	a.serveDocument(log)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		fmt.Fprintf(w, "Plumbline %s serves its API below %s, and no pages yet.\nThe OpenAPI document is at %s.yaml.\n", version, Prefix, DocumentPath)
@@ -74,7 +73,7 @@ func New(cluster Cluster, version string, log *slog.Logger) (*API, error) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		WriteProblem(w, wire.NewProblem(wire.NotFound, fmt.Sprintf("no operation is at %s %s", r.Method, r.URL.Path)))
 	})
-	return a, nil
+	return a
 }
 
 // configuration has huma serve operations alone: no page that loads scripts from
@@ -164,30 +163,36 @@ func exampleOf(path, example string) string {
 	return path + example
 }
 
-// serveDocument serves the OpenAPI document in both of its forms.
-func (a *API) serveDocument() error {
-	text, err := a.Document()
-	if err != nil {
-		return err
-	}
-	raw, err := json.Marshal(a.document)
-	if err != nil {
-		return fmt.Errorf("encoding the OpenAPI document: %w", err)
-	}
-	for form, body := range map[string][]byte{"yaml": text, "json": raw} {
+// serveDocument serves the OpenAPI document in both of its forms. Each is encoded when it is asked for first.
+func (a *API) serveDocument(log *slog.Logger) {
+	for form, encode := range map[string]func() ([]byte, error){"yaml": a.Document, "json": a.encodeDocument} {
+		encoded := sync.OnceValues(encode)
 		a.mux.HandleFunc("GET "+DocumentPath+"."+form, func(w http.ResponseWriter, _ *http.Request) {
+			body, err := encoded()
+			if err != nil {
+				log.Error("the OpenAPI document is not served", "error", err)
+				WriteProblem(w, wire.NewProblem(wire.Internal, "the log of Plumbline says more"))
+				return
+			}
 			w.Header().Set("Content-Type", "application/openapi+"+form)
 			_, _ = w.Write(body) // a caller who does not listen needs no answer
 		})
 	}
-	return nil
+}
+
+func (a *API) encodeDocument() ([]byte, error) {
+	raw, err := json.Marshal(a.document)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the OpenAPI document: %w", err)
+	}
+	return raw, nil
 }
 
 // Document returns the OpenAPI document as YAML, with its keys sorted.
 func (a *API) Document() ([]byte, error) {
-	raw, err := json.Marshal(a.document)
+	raw, err := a.encodeDocument()
 	if err != nil {
-		return nil, fmt.Errorf("encoding the OpenAPI document: %w", err)
+		return nil, err
 	}
 	var tree any
 	if err := json.Unmarshal(raw, &tree); err != nil {

@@ -78,10 +78,7 @@ func (a *app) console(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	api, err := httpapi.New(kubeconfig{c, func() time.Time { return a.ServerTime(c) }}, a.Version, slog.New(slog.NewTextHandler(a.ErrOut, nil)))
-	if err != nil {
-		return err
-	}
+	api := httpapi.New(kubeconfig{c, func() time.Time { return a.ServerTime(c) }}, a.Version, slog.New(slog.NewTextHandler(a.ErrOut, nil)))
 	listener, d, err := door.Listen(ctx, o.port)
 	if err != nil {
 		return err

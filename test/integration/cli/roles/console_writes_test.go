@@ -123,7 +123,7 @@ func writesAs(group string) []writeOf {
 		{"DELETE", "remediation/policies/for-" + name, ``, 204, ofPolicies},
 		{"POST", plan + "execute", `{"reason":"INC-9"}`, 202, ofNamespace},
 		{"POST", plan + "pause", ``, 202, ofNamespace},
-		{"POST", plan + "resume", ``, 202, ofNamespace},
+		{"POST", strings.TrimSuffix(plan, "/") + "-paused/resume", ``, 202, ofNamespace},
 		{"POST", plan + "cancel", ``, 202, ofNamespace},
 		{"POST", object + "check", ``, 202, ofNamespace},
 		{"POST", "remediation/execute", `{"policyId":"` + writesRest + `","targets":["shop.deployments.apps.` + name + `"],"reason":"INC-9"}`, 202, ofNamespace},
@@ -143,7 +143,9 @@ func TestAConsoleWritesWhatItsUserMay(t *testing.T) {
 	policyOf := func(name string) {
 		must(t, admin.Create(t.Context(), &v1alpha1.RemediationPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec:       v1alpha1.RemediationPolicySpec{EnvironmentName: "production", Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile},
+			Spec: v1alpha1.RemediationPolicySpec{
+				EnvironmentName: "production", Mode: v1alpha1.PolicyModeHalted, Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile,
+			},
 		}))
 	}
 	policyOf(writesRest)
@@ -152,6 +154,7 @@ func TestAConsoleWritesWhatItsUserMay(t *testing.T) {
 		name := strings.TrimPrefix(group, "system:")
 		policyOf("for-" + name)
 		plan(t, name)
+		eventually(t, "oz", "operators", "plan", "pause", plan(t, name+"-paused").Name, "--wait", "0s")
 		underWay(t, name)
 		drifted(t, name)
 	}
