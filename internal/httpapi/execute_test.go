@@ -135,6 +135,26 @@ func TestARepeatFindsItsRequestsAfterTheyHaveSucceeded(t *testing.T) {
 	}
 }
 
+// A client that gives up early sends the request again while the first one is under way.
+func TestRequestsAtOnceWithOneKeyMakeOneObject(t *testing.T) {
+	c := newCluster(t, interceptor.Funcs{}, append(shop(t), driftedIn("shop", 2)...)...)
+	a, body := newAnswers(t, c), executeBody(t, targetsIn("shop", 2)...)
+	const callers = 8
+	answers := make(chan string, callers)
+	for range callers {
+		go func() { answers <- a.send(http.MethodPost, executePath, body, "Idempotency-Key", "k").Body.String() }()
+	}
+	first := <-answers
+	for range callers - 1 {
+		if again := <-answers; again != first {
+			t.Errorf("the answers are %s and %s", first, again)
+		}
+	}
+	if stored := requestsIn(t, c); len(stored["shop"]) != 2 {
+		t.Errorf("stored is %v", stored)
+	}
+}
+
 func TestACallerWaitsForTheAnswerOfTheAssessor(t *testing.T) {
 	tests := map[string]struct {
 		answer v1alpha1.RemediationRequestStatus
