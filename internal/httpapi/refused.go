@@ -110,8 +110,7 @@ func statusOf(err error) metav1.Status {
 
 // rootOf returns the error that a request to the API server failed with.
 func rootOf(err error) error {
-	var failed *requestError
-	if errors.As(err, &failed) {
+	if failed, found := errors.AsType[*requestError](err); found {
 		return failed.err
 	}
 	return err
