@@ -63,6 +63,31 @@ const (
 	RefusedOtherFinding AcceptRefusalReason = "OtherFinding"
 )
 
+// Words tells the reason, as a clause about the object that is not accepted. [RefusedOtherFinding] needs its
+// finding in addition.
+func (r AcceptRefusalReason) Words() string {
+	switch r {
+	case RefusedUnobserved:
+		return "no observed state to accept"
+	case RefusedInSync:
+		return "is in sync, nothing to accept"
+	case RefusedRetired:
+		return "is retired, nothing to accept"
+	case RefusedNotGuarded:
+		return "no guard selects it any more, nothing to accept"
+	case RefusedUnlisted:
+		return "it has findings that are not listed, so that the filters cannot be applied"
+	case RefusedUnmatched:
+		return "no finding matches"
+	case RefusedOtherFinding:
+		return "it also has another finding"
+	case RefusedUnknown:
+		return "its state is unknown: what was not read is not accepted"
+	default:
+		return string(r)
+	}
+}
+
 // PlanAccept decides which objects are accepted, and says why not the others. named tells
 // that a person named each object. now is only compared with when findings were first seen.
 func PlanAccept(baselines []v1alpha1.Baseline, named bool, filter AcceptFilter, now time.Time) (accept []AcceptCandidate, refused []AcceptRefusal) {

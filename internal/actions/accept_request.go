@@ -4,6 +4,7 @@ package actions
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -106,6 +107,28 @@ const (
 	// AcceptOutdated: the object changed before the request was seen.
 	AcceptOutdated AcceptReason = "Outdated"
 )
+
+// Words tells what became of a request to accept.
+func (o AcceptOutcome) Words() string {
+	switch o.Reason {
+	case AcceptedRevision:
+		return fmt.Sprintf("accepted (revision %d)", o.Revision)
+	case AcceptedRetired:
+		return "retired"
+	case AcceptedTooLarge:
+		return "accepted, and too large to be kept: its state is Unknown until it is smaller"
+	case AcceptBaselineRemoved:
+		return "its Baseline was removed meanwhile"
+	case AcceptSuperseded:
+		return o.By + " has asked for another state since"
+	case AcceptForbidden:
+		return o.Message
+	case AcceptOutdated:
+		return "it changed before the request was seen; look again and accept what runs now"
+	default:
+		return string(o.Reason)
+	}
+}
 
 // JudgeAccept judges whether the request for hash was taken: the assessor clears a request
 // when it has decided. deleted says that the Baseline is gone, as an accepted deletion ends.

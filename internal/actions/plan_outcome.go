@@ -4,6 +4,7 @@ package actions
 
 import (
 	"context"
+	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,6 +23,22 @@ type PlanOutcome struct {
 	Deferral string
 	// Control is what another user asked, where the reason is PlanSuperseded.
 	Control v1alpha1.PlanControl
+}
+
+// Refusal tells why the verb was not carried out.
+func (o PlanOutcome) Refusal() string {
+	switch o.Reason {
+	case PlanWasDeleted:
+		return "the plan was deleted meanwhile"
+	case PlanEndedBefore:
+		return fmt.Sprintf("the plan ended as %s before", o.Phase)
+	case PlanSuperseded:
+		return (&PlanSupersededError{Control: o.Control}).Error()
+	case PlanWasCanceled, PlanWasPaused, PlanEndedSince, PlanRuns, PlanWaits:
+		return "" // these are no refusals
+	default:
+		return string(o.Reason)
+	}
 }
 
 // PlanReason says why a verb was taken or refused.

@@ -112,20 +112,21 @@ func SelectGroups(user authenticationv1.UserInfo, named []string, chosen bool) (
 var ErrPolicyChanged = errors.New("it changed since it was shown; look again")
 
 // RequestMode sets the mode of a policy, and who asked, if nobody has changed its spec since
-// it was shown; otherwise the error is ErrPolicyChanged. What is stored is in p afterwards.
-func RequestMode(ctx context.Context, c client.Client, p *v1alpha1.RemediationPolicy, mode v1alpha1.PolicyMode, as planner.Principal, dryRun bool) error {
+// it was shown; otherwise the error is ErrPolicyChanged. The reason takes the place of that of an earlier
+// request. What is stored is in p afterwards.
+func RequestMode(ctx context.Context, c client.Client, p *v1alpha1.RemediationPolicy, mode v1alpha1.PolicyMode, as planner.Principal, reason string, dryRun bool) error {
 	shown := p.Generation
 	return Submit(ctx, c, "it", p, func(current *v1alpha1.RemediationPolicy) (map[string]any, error) {
 		if current.Generation != shown {
 			return nil, ErrPolicyChanged
 		}
-		return modePatch(current, mode, as), nil
+		return modePatch(current, mode, as, reason), nil
 	}, patchOptions(dryRun)...)
 }
 
 // modePatch sets the mode, and the user who asked for it. A policy of a ServiceAccount names
 // no user, and one that does not act needs no groups.
-func modePatch(p *v1alpha1.RemediationPolicy, mode v1alpha1.PolicyMode, as planner.Principal) map[string]any {
+func modePatch(p *v1alpha1.RemediationPolicy, mode v1alpha1.PolicyMode, as planner.Principal, reason string) map[string]any {
 	spec := map[string]any{"mode": string(mode)}
 	if p.Spec.ServiceAccountName == "" {
 		spec["requestedBy"], spec["requestedByGroups"] = as.User, nil
@@ -133,7 +134,11 @@ func modePatch(p *v1alpha1.RemediationPolicy, mode v1alpha1.PolicyMode, as plann
 			spec["requestedByGroups"] = as.Groups
 		}
 	}
-	return map[string]any{"spec": spec}
+	patch := map[string]any{"spec": spec}
+	if _, said := p.Annotations[v1alpha1.AnnotationModeReason]; said || reason != "" {
+		patch["metadata"] = map[string]any{"annotations": map[string]any{v1alpha1.AnnotationModeReason: orNull(reason)}}
+	}
+	return patch
 }
 
 // JudgeMode judges whether the assessor has looked at a policy as it was stored with the

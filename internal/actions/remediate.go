@@ -27,6 +27,22 @@ const (
 	RemediationUnknown RemediationRefusalReason = "Unknown"
 )
 
+// Words tells the reason, as a clause about the object that is not put back.
+func (r RemediationRefusalReason) Words() string {
+	switch r {
+	case RemediationRetired:
+		return "it is retired, nothing to put back"
+	case RemediationUnguarded:
+		return "no guard selects it any more"
+	case RemediationInSync:
+		return "it is in sync, nothing to put back"
+	case RemediationUnknown:
+		return "its state is unknown: what was not read is not put back"
+	default:
+		return string(r)
+	}
+}
+
 // RefuseRemediation gives the reason why b cannot or need not be put back.
 func RefuseRemediation(b *v1alpha1.Baseline) RemediationRefusalReason {
 	if b.Status.RetirementTime != nil { // also of an object that was made again since
@@ -46,6 +62,24 @@ func RefuseRemediation(b *v1alpha1.Baseline) RemediationRefusalReason {
 	default:
 		return RemediationUnknown
 	}
+}
+
+// MaxRequested is how many targets a request has at most, and the most that one operation ever writes.
+const MaxRequested = 10
+
+// NewRemediationRequests returns the requests to put Baselines back by a policy, in the name of the user: for
+// each namespace, in the order of the Baselines, as many as [MaxRequested] makes necessary.
+func NewRemediationRequests(policy string, user authenticationv1.UserInfo, reason string, drifted []*v1alpha1.Baseline) (requests []*v1alpha1.RemediationRequest) {
+	open := map[string]*v1alpha1.RemediationRequest{}
+	for _, b := range drifted {
+		request := open[b.Namespace]
+		if request == nil || len(request.Spec.Targets) == MaxRequested {
+			request = NewRemediationRequest(b.Namespace, policy, user, reason, nil)
+			requests, open[b.Namespace] = append(requests, request), request
+		}
+		request.Spec.Targets = append(request.Spec.Targets, v1alpha1.RequestedTarget{BaselineName: b.Name, DriftedHash: b.Status.Observed.Hash})
+	}
+	return requests
 }
 
 // NewRemediationRequest returns the request to put targets back by a policy, in the name of

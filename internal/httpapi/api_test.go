@@ -255,7 +255,7 @@ func TestAListIsNarrowedDown(t *testing.T) {
 
 func TestACallerWhoHasTheRepresentationIsSentNone(t *testing.T) {
 	a := newAnswers(t, newCluster(t, interceptor.Funcs{}, shop(t)...))
-	for _, o := range operations() {
+	for _, o := range reads() {
 		tag := a.get(o.example).Header().Get("ETag")
 		if !strings.HasPrefix(tag, `"`) {
 			t.Errorf("%s: the ETag %q is not strong", o.id, tag)

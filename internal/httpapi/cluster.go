@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,14 +18,19 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/environment"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
 
-// Cluster is the API server, as the caller of the request may read it. The caller is that of the
-// context, or the only one that there is.
+// Cluster is the API server, as the caller of the request may read and write it. The caller is that of
+// the context, or the only one that there is.
 type Cluster interface {
-	client.Reader
+	client.WithWatch
 	// Whoami asks the API server for the name and the groups of the caller.
 	Whoami(ctx context.Context) (authenticationv1.UserInfo, error)
+	// DryRuns sends the dry runs of a preview.
+	DryRuns() exec.Targets
+	// Now is the time of the API server.
+	Now() time.Time
 }
 
 // chunk is how many objects are read at once.
@@ -37,7 +43,7 @@ func ReadAll[T client.Object](ctx context.Context, c Cluster, kind string, newLi
 	for next := ""; ; {
 		list := newList()
 		if err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(chunk), client.Continue(next)); err != nil {
-			return nil, &readError{"list", kind, namespace, err}
+			return nil, &requestError{verb: "list", kind: kind, namespace: namespace, err: err}
 		}
 		err := meta.EachListItem(list, func(o runtime.Object) error {
 			all = append(all, o.(T)) //nolint:forcetypeassert // the list has no other items
@@ -55,22 +61,24 @@ func ReadAll[T client.Object](ctx context.Context, c Cluster, kind string, newLi
 // ReadOne reads an object by its name.
 func ReadOne[T client.Object](ctx context.Context, c Cluster, kind string, object T, namespace, name string) (T, error) {
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object); err != nil {
-		return object, &readError{"get", kind, namespace, err}
+		return object, &requestError{verb: "get", kind: kind, namespace: namespace, err: err}
 	}
 	return object, nil
 }
 
-// readError names a read that failed. [problemOf] makes a problem of it.
-type readError struct {
+// requestError names a request to the API server that failed. [problemOf] makes a problem of it.
+type requestError struct {
 	verb, kind, namespace string
 	err                   error
+	// locate returns where the body of the caller has a field of the kind; nil where the caller sent no field.
+	locate func(field string) string
 }
 
-func (e *readError) Error() string {
+func (e *requestError) Error() string {
 	return fmt.Sprintf("%s %s in namespace %q: %v", e.verb, e.kind, e.namespace, e.err)
 }
 
-func (e *readError) Unwrap() error { return e.err }
+func (e *requestError) Unwrap() error { return e.err }
 
 // readUids reads the uids that other objects are shown with. Uids that the caller may not read are
 // left out, and so are those of a kind that is not installed; withheld is the reason.

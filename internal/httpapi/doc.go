@@ -8,8 +8,8 @@
 //	Protect ──▶ the door ──▶ mux ──▶ operation ──▶ Cluster
 //
 // [Protect] bounds the requests of browsers. A door knows the caller: internal/console has the door of
-// the plugin. An operation reads by [Cluster] with the rights of the caller, and has no rights of its
+// the plugin. An operation reads and writes by [Cluster] with the rights of the caller, and has no rights of its
 // own. All errors are problems of RFC 9457 ([wire.Problem]).
 //
-// Reads are here; writes are to come.
+// A write is an action of internal/actions in the name of the caller, as the plugin sends it.
 package httpapi

@@ -11,7 +11,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,17 +24,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
+	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
 
 // inMemory is a cluster in memory, with a caller.
 type inMemory struct {
-	client.Client
-	user authenticationv1.UserInfo
+	client.WithWatch
+	user    authenticationv1.UserInfo
+	targets clitest.Targets
 }
 
 func (c *inMemory) Whoami(context.Context) (authenticationv1.UserInfo, error) { return c.user, nil }
+
+func (c *inMemory) DryRuns() exec.Targets { return c.targets }
+
+func (c *inMemory) Now() time.Time { return time.Date(2026, 3, 1, 12, 5, 0, 0, time.UTC) }
 
 // newCluster makes a cluster of objects; hooks come before the answers.
 func newCluster(t *testing.T, hooks interceptor.Funcs, objects ...client.Object) *inMemory {
@@ -44,8 +53,9 @@ func newCluster(t *testing.T, hooks interceptor.Funcs, objects ...client.Object)
 		}
 	}
 	return &inMemory{
-		fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(hooks).Build(),
-		authenticationv1.UserInfo{Username: "alice", Groups: []string{"sre"}},
+		WithWatch: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(hooks).
+			WithStatusSubresource(&v1alpha1.Baseline{}, &v1alpha1.RemediationPlan{}, &v1alpha1.RemediationRequest{}, &v1alpha1.RemediationPolicy{}, &v1alpha1.ABRelease{}).Build(),
+		user: authenticationv1.UserInfo{Username: "alice", Groups: []string{"sre", "dev"}},
 	}
 }
 
@@ -75,6 +85,19 @@ func shop(t *testing.T) []client.Object {
 	return append(objects, ended)
 }
 
+// shopAtWork is the shop, with plans of which something can be asked.
+func shopAtWork(t *testing.T) []client.Object {
+	t.Helper()
+	waiting := &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "production-4c1f9a0d2b", UID: "2d6f9c3e-0000-4000-8000-000000000003"}}
+	waiting.Spec.Plan.Trigger, waiting.Spec.Plan.Strategy = v1alpha1.TriggerManual, v1alpha1.StrategyRolling
+	waiting.Status.Phase, waiting.Status.DeferralReason = v1alpha1.PlanDeferred, "the window is closed"
+	paused := &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "paused", UID: "2d6f9c3e-0000-4000-8000-000000000004"}}
+	paused.Spec.Plan = waiting.Spec.Plan
+	paused.Spec.Control = v1alpha1.PlanControl{Verb: v1alpha1.PlanPause, RequestedBy: "bob"}
+	paused.Status.Phase = v1alpha1.PlanPaused
+	return append(shop(t), waiting, paused)
+}
+
 // answers sends requests to the API about a cluster.
 type answers struct {
 	*API
@@ -86,24 +109,61 @@ type answers struct {
 func newAnswers(t *testing.T, c Cluster) *answers {
 	t.Helper()
 	a := &answers{t: t}
-	api, err := New(c, "v0.0.0-test", slog.New(slog.NewTextHandler(&a.log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.API = api
+	a.API = New(c, "v0.0.0-test", slog.New(slog.NewTextHandler(&a.log, nil)))
 	return a
 }
 
 // get sends a GET with headers, each with its value behind it.
 func (a *answers) get(target string, headers ...string) *httptest.ResponseRecorder {
 	a.t.Helper()
-	r := httptest.NewRequestWithContext(a.t.Context(), http.MethodGet, target, nil)
+	return a.send(http.MethodGet, target, "", headers...)
+}
+
+// send sends a request. A body, or its absence, is JSON unless a header says otherwise.
+func (a *answers) send(method, target, body string, headers ...string) *httptest.ResponseRecorder {
+	a.t.Helper()
+	r := httptest.NewRequestWithContext(a.t.Context(), method, target, strings.NewReader(body))
+	if method != http.MethodGet {
+		r.Header.Set("Content-Type", "application/json")
+	}
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
 	a.ServeHTTP(w, r)
 	return w
+}
+
+// sendExample sends the example of an operation.
+func (a *answers) sendExample(o *operation) *httptest.ResponseRecorder {
+	a.t.Helper()
+	var headers []string
+	for name, value := range o.headers {
+		headers = append(headers, name, value)
+	}
+	return a.send(o.method, o.example, o.body, headers...)
+}
+
+// want demands a status, and reads the answer.
+func want[W any](a *answers, w *httptest.ResponseRecorder, status int) (body W) {
+	a.t.Helper()
+	if w.Code != status {
+		a.t.Fatalf("%d %s, want %d", w.Code, w.Body, status)
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
+		a.t.Fatal(err)
+	}
+	return body
+}
+
+// wantProblem demands a problem of a type; a location that is not empty is that of its one fault.
+func (a *answers) wantProblem(w *httptest.ResponseRecorder, t wire.ProblemType, location string) wire.Problem {
+	a.t.Helper()
+	p := a.problem(w)
+	if p.Type != wire.ProblemBase+string(t) || location != "" && (len(p.Errors) != 1 || p.Errors[0].Location != location) {
+		a.t.Errorf("%s %s, want %s at %q", w.Body, p.Type, t, location)
+	}
+	return p
 }
 
 // problem demands an answer that is a problem.

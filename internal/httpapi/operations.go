@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
@@ -24,13 +25,22 @@ const (
 // operation is a row of the table: its documentation and its handler.
 type operation struct {
 	method, path, id, summary, tag string
-	// example is a request that the document shows, and a test sends.
-	example  string
-	register func(api huma.API, op huma.Operation, s *server)
+	// example is the address of a request that the document shows, and a test sends; headers and body are the
+	// rest of this request.
+	example string
+	headers map[string]string
+	body    string
+	// status is that of the usual answer; soon is that of an answer to a request that is carried out already,
+	// and 0 without such an answer.
+	status, soon int
+	register     func(api huma.API, op huma.Operation, s *server)
 }
 
 // operations are all that there are.
-func operations() []operation {
+func operations() []operation { return append(reads(), writes()...) }
+
+// reads are the operations that change no object.
+func reads() []operation {
 	return []operation{
 		get(remediationPath+"/policies", "list-policies", "List policies", "Remediation", "?environmentId=production", listPolicies),
 		get(remediationPath+"/policies/{id}", "get-policy", "Get a policy", "Remediation", "production-auto-remediation", getPolicy),
@@ -59,9 +69,16 @@ func operations() []operation {
 
 // get makes a row for a GET.
 func get[I, O any](path, id, summary, tag, example string, do func(context.Context, *server, *I) (*O, error)) operation {
-	return operation{http.MethodGet, path, id, summary, tag, exampleOf(path, example), func(api huma.API, op huma.Operation, s *server) {
+	return handled(operation{
+		method: http.MethodGet, path: path, id: id, summary: summary, tag: tag, example: exampleOf(path, example), status: http.StatusOK,
+	}, patience, do)
+}
+
+// handled gives a row its handler, which has so much time.
+func handled[I, O any](o operation, within time.Duration, do func(context.Context, *server, *I) (*O, error)) operation {
+	o.register = func(api huma.API, op huma.Operation, s *server) {
 		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
-			ctx, cancel := context.WithTimeout(ctx, patience)
+			ctx, cancel := context.WithTimeout(ctx, within)
 			defer cancel()
 			out, err := do(ctx, s, in)
 			if err != nil {
@@ -69,7 +86,8 @@ func get[I, O any](path, id, summary, tag, example string, do func(context.Conte
 			}
 			return out, nil
 		})
-	}}
+	}
+	return o
 }
 
 // patience bounds how long a request waits for the API server.
@@ -226,14 +244,23 @@ func getAssessment(ctx context.Context, s *server, in *ByID) (*got[wire.Assessme
 }
 
 func whoami(ctx context.Context, s *server, _ *struct{}) (*got[wire.Whoami], error) {
-	user, err := s.cluster.Whoami(ctx)
+	user, err := s.whoami(ctx)
 	if err != nil {
-		return nil, &readError{"create", "SelfSubjectReview", "", err}
-	}
-	if user.Username == "" || user.Username == anonymous {
-		return nil, wire.NewProblem(wire.Unauthenticated, "the API server does not know the caller")
+		return nil, err
 	}
 	return answer(&ByID{}, "", wire.WhoamiOf(&user))
+}
+
+// whoami returns the caller, who has a name.
+func (s *server) whoami(ctx context.Context) (authenticationv1.UserInfo, error) {
+	user, err := s.cluster.Whoami(ctx)
+	switch {
+	case err != nil:
+		return user, &requestError{verb: "create", kind: "SelfSubjectReview", err: err}
+	case user.Username == "" || user.Username == anonymous:
+		return user, wire.NewProblem(wire.Unauthenticated, "the API server does not know the caller")
+	}
+	return user, nil
 }
 
 const anonymous = "system:anonymous"

@@ -3,6 +3,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,19 +19,20 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 )
 
-// huma has no settings for these two but variables of its package. No other package of Plumbline uses huma.
+// huma has no settings for these three but variables of its package. No other package of Plumbline uses huma.
 func init() {
 	huma.NewError = validationProblem
 	huma.DefaultArrayNullable = false
+	huma.ValidateStrictCasing = true
 }
 
-// validationProblem makes a problem of the faults that huma finds in a request.
+// validationProblem makes a problem of the faults that huma finds in a request, in the order of their locations.
 func validationProblem(status int, message string, errs ...error) huma.StatusError {
-	t, fields := wire.Internal, []wire.FieldError(nil)
-	queries := 0
+	fields := []wire.FieldError(nil)
 	for _, err := range errs {
 		var detailer huma.ErrorDetailer
 		switch {
@@ -37,43 +40,56 @@ func validationProblem(status int, message string, errs ...error) huma.StatusErr
 		case errors.As(err, &detailer):
 			detail := detailer.ErrorDetail()
 			fields = append(fields, wire.FieldError{Location: detail.Location, Message: detail.Message})
-			if strings.HasPrefix(detail.Location, "query.") {
-				queries++
-			}
-		default:
-			fields = append(fields, wire.FieldError{Message: err.Error()})
+		default: // a value that the schema lets pass, and its type does not
+			fields = append(fields, wire.FieldError{Location: "body", Message: err.Error()})
 		}
 	}
-	switch {
-	case status == http.StatusUnprocessableEntity && len(fields) > 0 && queries == len(fields), status == http.StatusBadRequest:
-		t = wire.BadRequest
-	case status == http.StatusUnprocessableEntity:
-		t = wire.Invalid
-	case status == http.StatusRequestEntityTooLarge:
-		t = wire.TooLarge
-	case status == http.StatusUnsupportedMediaType, status == http.StatusNotAcceptable:
-		t = wire.Unsupported
-	}
-	return wire.NewProblem(t, message, fields...)
+	slices.SortStableFunc(fields, func(x, y wire.FieldError) int { return cmp.Compare(x.Location, y.Location) })
+	return wire.NewProblem(typeOf(status, fields), message, fields...)
 }
 
-// problemOf makes a problem of an error of a read. Words of the API server about an object are the
-// caller's to read; an error that is no answer of the API server is logged and not told.
+// typeOf tells faults of a body, which was looked at, from those of the address.
+func typeOf(status int, fields []wire.FieldError) wire.ProblemType {
+	isOfQuery := func(f wire.FieldError) bool {
+		return strings.HasPrefix(f.Location, "query.") || strings.HasPrefix(f.Location, "header.")
+	}
+	switch status {
+	case http.StatusUnprocessableEntity, http.StatusBadRequest:
+		if len(fields) > 0 && !slices.ContainsFunc(fields, func(f wire.FieldError) bool { return !isOfQuery(f) }) {
+			return wire.BadRequest
+		}
+		return wire.Invalid
+	case http.StatusRequestTimeout:
+		return wire.BadRequest
+	case http.StatusRequestEntityTooLarge:
+		return wire.TooLarge
+	case http.StatusUnsupportedMediaType, http.StatusNotAcceptable:
+		return wire.Unsupported
+	}
+	return wire.Internal
+}
+
+// problemOf makes a problem of an error. Words of the API server about an object are the caller's to read;
+// an error that is no answer of the API server is logged and not told.
 func problemOf(log *slog.Logger, err error) error {
 	if _, answered := errors.AsType[huma.StatusError](err); answered {
 		return err
 	}
-	read := &readError{}
-	errors.As(err, &read)
+	failed := &requestError{}
+	errors.As(err, &failed)
 	switch {
+	case actions.IsRefusal(err):
+		return wire.NewProblem(wire.Refused, rootOf(err).Error())
+	case actions.IsGroupsRefusal(err):
+		return invalidAt("body.groups", rootOf(err).Error())
 	case apierrors.IsUnauthorized(err):
 		return wire.NewProblem(wire.Unauthenticated, "the API server does not know the caller")
 	case apierrors.IsForbidden(err):
-		return forbidden(read)
+		return forbidden(failed, err)
 	case kindIsMissing(err):
-		return wire.NewProblem(wire.KindNotInstalled, fmt.Sprintf("the cluster has no kind %s", read.kind))
+		return wire.NewProblem(wire.KindNotInstalled, fmt.Sprintf("the cluster has no kind %s", failed.kind))
 	case apierrors.IsNotFound(err):
-		return notFound(read.kind)
+		return notFound(failed.kind)
 	case apierrors.IsTooManyRequests(err):
 		seconds, _ := apierrors.SuggestsClientDelay(err)
 		return huma.ErrorWithHeaders(wire.NewProblem(wire.TooManyRequests, "the API server asks to wait"),
@@ -81,6 +97,9 @@ func problemOf(log *slog.Logger, err error) error {
 	case isUnavailable(err), apierrors.IsResourceExpired(err):
 		log.Warn("the API server does not answer", "error", err)
 		return wire.NewProblem(wire.Unavailable, "the API server does not answer: try again")
+	}
+	if problem := refusedWrite(failed, err); problem != nil {
+		return problem
 	}
 	log.Error("a request failed", "error", err)
 	return wire.NewProblem(wire.Internal, "the log of Plumbline says more")
@@ -102,16 +121,6 @@ func notFound(kind string) error {
 func isNotFound(err error) bool {
 	var problem *wire.Problem
 	return apierrors.IsNotFound(err) && !kindIsMissing(err) || errors.As(err, &problem) && problem.Status == http.StatusNotFound
-}
-
-func forbidden(read *readError) error {
-	where := "in the whole cluster"
-	if read.namespace != "" {
-		where = fmt.Sprintf("in namespace %s", read.namespace)
-	}
-	p := wire.NewProblem(wire.Forbidden, fmt.Sprintf("you may not %s %s %s", read.verb, read.kind, where))
-	p.Right = &wire.MissingRight{Verb: read.verb, Kind: read.kind, Namespace: read.namespace}
-	return p
 }
 
 // kindIsMissing tells an answer about a kind from one about an object: the API server names the object

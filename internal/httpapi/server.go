@@ -7,10 +7,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -50,26 +53,29 @@ func (r *routes) HandleFunc(pattern string, handler func(http.ResponseWriter, *h
 }
 
 // New returns the API about a cluster. The version of Plumbline is that of the document.
-func New(cluster Cluster, version string, log *slog.Logger) (*API, error) {
+func New(cluster Cluster, version string, log *slog.Logger) *API {
 	mux := &routes{ServeMux: http.NewServeMux()}
 	s := &server{cluster: cluster, log: log}
 	registered := humago.New(mux, configuration(version))
 	for _, o := range operations() {
 		o.register(registered, describe(&o), s)
+		if o.soon != 0 { // the body is the same
+			op := operationAt(registered.OpenAPI(), &o)
+			op.Responses[strconv.Itoa(o.soon)].Content = op.Responses[strconv.Itoa(o.status)].Content
+		}
 	}
 	a := &API{mux: mux, document: registered.OpenAPI()}
-	if err := a.serveDocument(); err != nil {
-		return nil, err
-	}
+	a.serveDocument(log)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		WriteProblem(w, wire.NewProblem(wire.NotFound, fmt.Sprintf("no operation is at %s %s", r.Method, r.URL.Path)))
 	})
-	return a, nil
+	return a
 }
 
 // configuration has huma serve operations alone: no page that loads scripts from
 // elsewhere, no schemas, and no $schema in answers.
 func configuration(version string) huma.Config {
+	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: wire.Unmarshal}
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -80,9 +86,7 @@ func configuration(version string) huma.Config {
 			},
 			Components: &huma.Components{Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)},
 		},
-		Formats: map[string]huma.Format{
-			"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat,
-		},
+		Formats:       map[string]huma.Format{"application/json": format, "json": format},
 		DefaultFormat: "application/json", RejectUnknownQueryParameters: true,
 	}
 }
@@ -93,14 +97,57 @@ var statuses = []int{
 	http.StatusTooManyRequests, http.StatusServiceUnavailable,
 }
 
+// writeStatuses are those of the problems that a write can have in addition.
+var writeStatuses = []int{http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}
+
 func describe(o *operation) huma.Operation {
-	return huma.Operation{
+	op := huma.Operation{
 		OperationID: o.id, Method: o.method, Path: o.path, Summary: o.summary, Tags: []string{o.tag}, Errors: slices.Clone(statuses),
-		MaxBodyBytes: wire.MaxBytes,
-		Responses:    map[string]*huma.Response{strconv.Itoa(http.StatusNotModified): {Description: "The caller has the representation."}},
-		Extensions: map[string]any{"x-codeSamples": []map[string]string{
-			{"lang": "Shell", "source": "curl " + o.example},
-		}},
+		DefaultStatus: o.status, MaxBodyBytes: wire.MaxBytes + 1, // huma refuses bodies of this size
+		Responses:  map[string]*huma.Response{},
+		Extensions: map[string]any{"x-codeSamples": []map[string]string{{"lang": "Shell", "source": o.curl()}}},
+	}
+	if o.method == http.MethodGet {
+		op.Responses[strconv.Itoa(http.StatusNotModified)] = &huma.Response{Description: "The caller has the representation."}
+		return op
+	}
+	op.Errors = append(op.Errors, writeStatuses...)
+	if _, conditional := o.headers[ifMatch]; conditional {
+		op.Errors = append(op.Errors, http.StatusPreconditionFailed, http.StatusPreconditionRequired)
+	}
+	if o.soon != 0 {
+		op.Responses[strconv.Itoa(o.soon)] = &huma.Response{Description: "It has happened."}
+	}
+	return op
+}
+
+// curl writes the example as a command.
+func (o *operation) curl() string {
+	var b strings.Builder
+	b.WriteString("curl ")
+	if o.method != http.MethodGet {
+		fmt.Fprintf(&b, "--request %s --header 'Content-Type: application/json' ", o.method)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.headers)) {
+		fmt.Fprintf(&b, "--header '%s: %s' ", name, o.headers[name])
+	}
+	if o.body != "" {
+		fmt.Fprintf(&b, "--data '%s' ", o.body)
+	}
+	return b.String() + o.example
+}
+
+// operationAt returns the operation of the document.
+func operationAt(d *huma.OpenAPI, o *operation) *huma.Operation {
+	switch item := d.Paths[o.path]; o.method {
+	case http.MethodPost:
+		return item.Post
+	case http.MethodPut:
+		return item.Put
+	case http.MethodDelete:
+		return item.Delete
+	default:
+		return item.Get
 	}
 }
 
@@ -112,30 +159,36 @@ func exampleOf(path, example string) string {
 	return path + example
 }
 
-// serveDocument serves the OpenAPI document in both of its forms.
-func (a *API) serveDocument() error {
-	text, err := a.Document()
-	if err != nil {
-		return err
-	}
-	raw, err := json.Marshal(a.document)
-	if err != nil {
-		return fmt.Errorf("encoding the OpenAPI document: %w", err)
-	}
-	for form, body := range map[string][]byte{"yaml": text, "json": raw} {
+// serveDocument serves the OpenAPI document in both of its forms. Each is encoded when it is asked for first.
+func (a *API) serveDocument(log *slog.Logger) {
+	for form, encode := range map[string]func() ([]byte, error){"yaml": a.Document, "json": a.encodeDocument} {
+		encoded := sync.OnceValues(encode)
 		a.mux.HandleFunc("GET "+DocumentPath+"."+form, func(w http.ResponseWriter, _ *http.Request) {
+			body, err := encoded()
+			if err != nil {
+				log.Error("the OpenAPI document is not served", "error", err)
+				WriteProblem(w, wire.NewProblem(wire.Internal, "the log of Plumbline says more"))
+				return
+			}
 			w.Header().Set("Content-Type", "application/openapi+"+form)
 			_, _ = w.Write(body) // a caller who does not listen needs no answer
 		})
 	}
-	return nil
+}
+
+func (a *API) encodeDocument() ([]byte, error) {
+	raw, err := json.Marshal(a.document)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the OpenAPI document: %w", err)
+	}
+	return raw, nil
 }
 
 // Document returns the OpenAPI document as YAML, with its keys sorted.
 func (a *API) Document() ([]byte, error) {
-	raw, err := json.Marshal(a.document)
+	raw, err := a.encodeDocument()
 	if err != nil {
-		return nil, fmt.Errorf("encoding the OpenAPI document: %w", err)
+		return nil, err
 	}
 	var tree any
 	if err := json.Unmarshal(raw, &tree); err != nil {
@@ -150,8 +203,20 @@ func (a *API) Document() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// ServeHTTP implements http.Handler.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+// ServeHTTP implements http.Handler. A write names its body JSON even where it has none: a form of a page
+// elsewhere cannot.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if (r.Method == http.MethodPost || r.Method == http.MethodPut) && strings.HasPrefix(r.URL.Path, Prefix+"/") && !isJSON(r.Header.Get("Content-Type")) {
+		WriteProblem(w, wire.NewProblem(wire.Unsupported, "send Content-Type: application/json"))
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+func isJSON(contentType string) bool {
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == "application/json"
+}
 
 // Routes returns the patterns of all routes, as http.ServeMux has them.
 func (a *API) Routes() []string { return slices.Clone(a.mux.patterns) }

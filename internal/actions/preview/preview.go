@@ -46,6 +46,8 @@ type Plan struct {
 	// ScheduledFor is the time at which the plan begins; nil for at once.
 	ScheduledFor *time.Time `json:"scheduledFor,omitempty"`
 	Steps        []Step     `json:"steps"`
+	// Planned is the plan as it would be stored, with a step for each target.
+	Planned v1alpha1.RemediationPlan `json:"-"`
 }
 
 // LeftOut is a drift without a plan, and why.
@@ -55,6 +57,8 @@ type LeftOut struct {
 	Reason    string     `json:"reason"`
 	Message   string     `json:"message"`
 	Until     *time.Time `json:"until,omitempty"`
+	// Baseline is the name of the object's Baseline.
+	Baseline string `json:"-"`
 }
 
 // unnamed stands where the name of a plan would, which follows from the request that is stored.
@@ -107,7 +111,7 @@ func ReportRequest(ctx context.Context, c Cluster, policy *v1alpha1.RemediationP
 		return nil, err
 	}
 	for i := range report.Plans {
-		report.Plans[i].Name = unnamed
+		report.Plans[i].Name, report.Plans[i].Planned.Name = unnamed, ""
 	}
 	return report, nil
 }
@@ -143,6 +147,7 @@ func (c Cluster) report(ctx context.Context, src planning.Source, policy *v1alph
 		l := &out.LeftOut[i]
 		r.LeftOut = append(r.LeftOut, LeftOut{
 			Namespace: l.Drift.Namespace, Object: actions.NameTarget(&l.Drift.Target), Reason: string(l.Reason), Message: l.Message, Until: timeOrNil(l.Until),
+			Baseline: l.Drift.Baseline,
 		})
 	}
 	tries := &tryer{Cluster: c, source: src, now: clock()}

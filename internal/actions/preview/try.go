@@ -99,6 +99,7 @@ func (t *tryer) plan(ctx context.Context, p *planner.Plan) (Plan, error) {
 		}
 		out.Steps = append(out.Steps, s)
 	}
+	out.Planned = *plan
 	return out, nil
 }
 

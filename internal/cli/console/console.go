@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os/exec"
+	osexec "os/exec"
 	"runtime"
 	"time"
 
@@ -19,6 +19,7 @@ import (
 	door "github.com/plumbline-dev/plumbline/internal/console"
 	"github.com/plumbline-dev/plumbline/internal/console/pages"
 	"github.com/plumbline-dev/plumbline/internal/httpapi"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
 
 // app carries out the command with an invocation.
@@ -37,8 +38,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Use:   "console",
 		Short: "Serve the console and the REST API on this machine, with your kubeconfig",
 		Long: `Serve the console and the REST API on 127.0.0.1 with your own kubeconfig until you end the command.
-The command installs no object in the cluster. The API server sees you, so you read as
-much as with kubectl.
+The command installs no object in the cluster. The API server sees you, so you read and
+write as much as with kubectl.
 
 The address has a random key. Open it once, and your browser keeps the key in a cookie.
 Requests without the key are refused.`,
@@ -58,8 +59,11 @@ Requests without the key are refused.`,
 	return cmd
 }
 
-// kubeconfig is the cluster as the user of the kubeconfig reads it.
-type kubeconfig struct{ *invocation.Cluster }
+// kubeconfig is the cluster as the user of the kubeconfig reads and writes it.
+type kubeconfig struct {
+	*invocation.Cluster
+	now func() time.Time
+}
 
 // Whoami asks the API server for the name and the groups of the user.
 func (k kubeconfig) Whoami(ctx context.Context) (authenticationv1.UserInfo, error) {
@@ -75,19 +79,21 @@ func (k kubeconfig) Allows(ctx context.Context, right *authorizationv1.ResourceA
 	return review.Status.Allowed, nil
 }
 
+// DryRuns sends dry runs as the user.
+func (k kubeconfig) DryRuns() exec.Targets { return k.Targets }
+
+// Now is the time of the API server.
+func (k kubeconfig) Now() time.Time { return k.now() }
+
 func (a *app) console(ctx context.Context, o options) error {
 	c, err := a.Connect()
 	if err != nil {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(a.ErrOut, nil))
-	api, err := httpapi.New(kubeconfig{c}, a.Version, log)
-	if err != nil {
-		return err
-	}
-	shown := pages.New(pages.Cluster{
-		Cluster: kubeconfig{c}, Mapper: c.Mapper, Live: c.Live, Allows: kubeconfig{c}.Allows, Now: func() time.Time { return a.ServerTime(c) },
-	}, api, log)
+	cluster := kubeconfig{c, func() time.Time { return a.ServerTime(c) }}
+	api := httpapi.New(cluster, a.Version, log)
+	shown := pages.New(pages.Cluster{Cluster: cluster, Mapper: c.Mapper, Live: c.Live, Allows: cluster.Allows}, api, log)
 	listener, d, err := door.Listen(ctx, o.port)
 	if err != nil {
 		return err
@@ -112,7 +118,7 @@ func open(ctx context.Context, address string) error {
 	case "windows":
 		program, arguments = "rundll32", []string{"url.dll,FileProtocolHandler", address}
 	}
-	cmd := exec.CommandContext(ctx, program, arguments...) //nolint:gosec // the address is that of the door
+	cmd := osexec.CommandContext(ctx, program, arguments...) //nolint:gosec // the address is that of the door
 	if err := cmd.Start(); err != nil {
 		return err
 	}

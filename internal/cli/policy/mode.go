@@ -182,7 +182,7 @@ func (a *app) submitMode(ctx context.Context, c *invocation.Cluster, p *v1alpha1
 	if o.dryRun == "client" {
 		return a.printResult(p, m.done+" (dry run)")
 	}
-	err := actions.RequestMode(ctx, c, p, m.mode, as, o.dryRun == "server")
+	err := actions.RequestMode(ctx, c, p, m.mode, as, "", o.dryRun == "server")
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s was not %s: %w", p.Name, m.done, err)

@@ -27,9 +27,6 @@ import (
 // app carries out the commands of this package with an invocation.
 type app struct{ *invocation.Invocation }
 
-// maxRequested is the bound of the API, and the most that one operation ever writes.
-const maxRequested = 10
-
 type remediateOptions struct {
 	policy string
 	to     int64
@@ -92,8 +89,8 @@ func (o *remediateOptions) validate(cmd *cobra.Command, args []string) error {
 		return err
 	case len(parsed) == 0 || parsed[0].Name == "":
 		return invocation.UsageErrorf(cmd, "name objects as TYPE/NAME")
-	case len(parsed) > maxRequested:
-		return invocation.UsageErrorf(cmd, "a request has at most %d objects, not %d", maxRequested, len(parsed))
+	case len(parsed) > actions.MaxRequested:
+		return invocation.UsageErrorf(cmd, "a request has at most %d objects, not %d", actions.MaxRequested, len(parsed))
 	case o.policy == "":
 		return invocation.UsageErrorf(cmd, "name the policy with --policy")
 	case cmd.Flags().Changed("to") && o.to < 1:
@@ -165,27 +162,12 @@ func chooseDrifted(found []v1alpha1.Baseline) ([]v1alpha1.Baseline, error) {
 	for i := range found {
 		b := &found[i]
 		if why := actions.RefuseRemediation(b); why != "" {
-			failed = append(failed, fmt.Errorf("%s is not put back: %s", wording.QualifiedName(b), remediationRefusalWords(why)))
+			failed = append(failed, fmt.Errorf("%s is not put back: %s", wording.QualifiedName(b), why.Words()))
 			continue
 		}
 		chosen = append(chosen, *b)
 	}
 	return chosen, errors.Join(failed...)
-}
-
-func remediationRefusalWords(reason actions.RemediationRefusalReason) string {
-	switch reason {
-	case actions.RemediationRetired:
-		return "it is retired, nothing to put back"
-	case actions.RemediationUnguarded:
-		return "no guard selects it any more"
-	case actions.RemediationInSync:
-		return "it is in sync, nothing to put back"
-	case actions.RemediationUnknown:
-		return "its state is unknown: what was not read is not put back"
-	default:
-		return string(reason)
-	}
 }
 
 // remediationRequest is the request for these objects in the user's name, before it is sent.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -182,7 +183,7 @@ func TestRemediate_Asks(t *testing.T) {
 
 func TestRemediate_Usage(t *testing.T) {
 	many := []string{"deployment"}
-	for i := range maxRequested + 1 {
+	for i := range actions.MaxRequested + 1 {
 		many = append(many, "d"+string(rune('a'+i)))
 	}
 	cases := map[string]struct {

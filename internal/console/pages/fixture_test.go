@@ -22,6 +22,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
 
 // asked is the cluster in memory, with a caller.
@@ -31,6 +32,11 @@ type asked struct {
 }
 
 func (a asked) Whoami(context.Context) (authenticationv1.UserInfo, error) { return a.user, nil }
+
+// DryRuns sends none: pages write nothing.
+func (a asked) DryRuns() exec.Targets { return nil }
+
+func (a asked) Now() time.Time { return clitest.Now }
 
 // alice may read all and write nothing.
 func alice() authenticationv1.UserInfo {
@@ -52,8 +58,7 @@ func open(t *testing.T, f clitest.Cluster, user authenticationv1.UserInfo) *brow
 	t.Helper()
 	b := &browser{t: t}
 	c := f.Connect(t)
-	now := func() time.Time { return clitest.Now }
-	b.Pages = New(Cluster{Cluster: asked{c, user}, Mapper: c.Mapper, Live: c.Live, Allows: allowsReads, Now: now}, http.NotFoundHandler(), slog.New(slog.NewTextHandler(&b.log, nil)))
+	b.Pages = New(Cluster{Cluster: asked{c, user}, Mapper: c.Mapper, Live: c.Live, Allows: allowsReads}, http.NotFoundHandler(), slog.New(slog.NewTextHandler(&b.log, nil)))
 	return b
 }
 

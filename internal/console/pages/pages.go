@@ -30,8 +30,6 @@ type Cluster struct {
 	Live func(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) ([]byte, error)
 	// Allows asks the API server whether the caller has a right.
 	Allows func(context.Context, *authorizationv1.ResourceAttributes) (bool, error)
-	// Now is the time of the API server, of its last answer on.
-	Now func() time.Time
 }
 
 // Pages answers the requests of browsers. [New] makes one.

@@ -24,18 +24,21 @@ var ErrTooLarge = fmt.Errorf("the body has more than %d bytes", MaxBytes)
 // Decode reads the body of a request. It refuses a body that is larger or deeper than the bounds,
 // that is no single JSON object, or that has a field twice, one that T lacks, or a name in another
 // case of letters. The error names each such field.
-func Decode[T any](body []byte) (value T, err error) {
+func Decode[T any](body []byte) (value T, err error) { return value, Unmarshal(body, &value) }
+
+// Unmarshal reads the body of a request into the value that a pointer leads to, as [Decode] does.
+func Unmarshal(body []byte, into any) error {
 	if len(body) > MaxBytes {
-		return value, ErrTooLarge
+		return ErrTooLarge
 	}
 	if err := checkDepth(body); err != nil {
-		return value, err
+		return err
 	}
-	strict, err := kjson.UnmarshalStrict(body, &value)
+	strict, err := kjson.UnmarshalStrict(body, into)
 	if err != nil {
-		return value, fmt.Errorf("decoding the body: %w", err)
+		return fmt.Errorf("decoding the body: %w", err)
 	}
-	return value, errors.Join(strict...)
+	return errors.Join(strict...)
 }
 
 // checkDepth wants one JSON object whose values are nested at most [MaxDepth] deep.

@@ -39,16 +39,22 @@ func TestABodyIsRefusedByName(t *testing.T) {
 	}
 }
 
-// fuzzDecoder feeds a decoder. What it takes is written, and is read as it was written.
-func fuzzDecoder[T any](f *testing.F, names ...string) {
+// fuzzDecoder feeds a decoder. What it takes is written, and is read as it was written. The seeds are bodies, and
+// names of golden files.
+func fuzzDecoder[T any](f *testing.F, seeds ...string) {
 	f.Helper()
 	f.Add([]byte(`{}`))
-	for name, object := range objects(f) {
-		for _, wanted := range names {
-			if body, err := encode(object.value); err == nil && name == wanted {
-				f.Add(body)
+	known := objects(f)
+	for _, seed := range seeds {
+		if object, isName := known[seed]; isName {
+			body, err := encode(object.value)
+			if err != nil {
+				f.Fatal(err)
 			}
+			f.Add(body)
+			continue
 		}
+		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		value, err := Decode[T](body)
@@ -75,8 +81,39 @@ func FuzzDecodeStrategy(f *testing.F) { fuzzDecoder[Strategy](f, "strategy") }
 func FuzzDecodePlan(f *testing.F)     { fuzzDecoder[Plan](f, "plan") }
 func FuzzDecodeResult(f *testing.F)   { fuzzDecoder[Result](f, "history") }
 func FuzzDecodeEvidence(f *testing.F) { fuzzDecoder[Evidence](f, "evidence") }
-func FuzzDecodePreview(f *testing.F)  { fuzzDecoder[PreviewRequest](f) }
-func FuzzDecodeExecute(f *testing.F)  { fuzzDecoder[ExecuteRequest](f) }
-func FuzzDecodeAdvance(f *testing.F)  { fuzzDecoder[AdvanceRequest](f) }
-func FuzzDecodePromote(f *testing.F)  { fuzzDecoder[PromoteRequest](f) }
-func FuzzDecodeReason(f *testing.F)   { fuzzDecoder[ReasonRequest](f) }
+
+func FuzzDecodePreview(f *testing.F) {
+	fuzzDecoder[PreviewRequest](f, `{"policyId":"a","targets":["shop.web"]}`, `{"policy":{"name":"a","cooldownPeriod":"PT5M"}}`)
+}
+
+func FuzzDecodeExecute(f *testing.F) {
+	fuzzDecoder[ExecuteRequest](f, `{"policyId":"a","targets":["shop.web","shop.api"],"reason":"INC-9"}`)
+}
+
+func FuzzDecodeAdvance(f *testing.F) {
+	fuzzDecoder[AdvanceRequest](f, `{"stageNumber":2,"reason":"a"}`, `{"stageNumber":null}`, `{"stageNumber":1e0}`)
+}
+
+func FuzzDecodePromote(f *testing.F) { fuzzDecoder[PromoteRequest](f, `{"variation":"B"}`) }
+
+func FuzzDecodeReason(f *testing.F) { fuzzDecoder[ReasonRequest](f, "{\"reason\":\"\\ud800\\u0000\"}") }
+
+func FuzzDecodeActivate(f *testing.F) {
+	fuzzDecoder[ActivateRequest](f, `{"groups":[]}`, `{"groups":null}`, `{"groups":["sre"],"reason":"a"}`)
+}
+
+func FuzzDecodeAccept(f *testing.F) { fuzzDecoder[AcceptRequest](f, `{"hash":"pl2:aa","reason":"a"}`) }
+
+// FuzzLocate looks for fields of any name. Each is located within the body.
+func FuzzLocate(f *testing.F) {
+	for _, field := range []string{"", "spec", "spec.safety.maxPerHour", "spec.variations[1].name", "spec.rollout.strategy.stages[0].duration", "spec.trafficSplit.sticky.domain", "..[", "spec.[]."} {
+		f.Add(field)
+	}
+	f.Fuzz(func(t *testing.T, field string) {
+		for _, locate := range []func(string) string{LocatePolicy, LocateRelease, LocateVerb} {
+			if location := locate(field); location != body && !strings.HasPrefix(location, body+".") {
+				t.Errorf("%q is located at %q", field, location)
+			}
+		}
+	})
+}

@@ -57,8 +57,16 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // Schema describes a duration for OpenAPI.
 func (Duration) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Description: "A duration as [d.]hh:mm:ss; read also as 15m and PT15M.", Examples: []any{"00:15:00"}}
+	return &huma.Schema{
+		Type: huma.TypeString, Description: "A duration as [d.]hh:mm:ss; read also as 15m and PT15M.", Examples: []any{"00:15:00"},
+		Pattern: durationPattern, PatternDescription: "a duration such as 00:15:00, 15m or PT15M",
+	}
 }
+
+// durationPattern is that of the three forms, so that a problem names the field of another text.
+const durationPattern = `^(?:(?:\d{1,6}\.)?\d{1,6}:[0-5]\d:[0-5]\d(?:\.\d{1,9})?|` +
+	`P(?:\d{1,6}D)?(?:T(?:\d{1,7}H)?(?:\d{1,9}M)?(?:\d{1,9}(?:\.\d{1,9})?S)?)?|` +
+	`0|(?:\d+(?:\.\d*)?(?:ns|us|µs|ms|s|m|h))+)$`
 
 var (
 	clockForm = regexp.MustCompile(`^(?:(\d{1,6})\.)?(\d{1,6}):([0-5]\d):([0-5]\d)(\.\d{1,9})?$`)

@@ -2,63 +2,71 @@
 
 package wire
 
-import "github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+import (
+	"time"
 
-// PreviewRequest asks which plans a policy would make. It has the id of a policy, or a policy that is
-// not stored.
-type PreviewRequest struct {
-	PolicyID string   `json:"policyId,omitempty"`
-	Policy   *Policy  `json:"policy,omitempty"`
-	Targets  []string `json:"targets,omitempty" maxItems:"100" doc:"Ids of Baselines; left out, all that the policy is about."`
-}
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+)
 
-// Preview is the answer: plans that are not stored, the objects that they leave out, and the answers
-// of the API server to dry runs of their writes with the rights of the caller.
+// Preview has plans that are not stored, the objects that they leave out, and the answers of the API
+// server to dry runs of their writes with the rights of the caller.
 type Preview struct {
-	Plans   []Plan    `json:"plans"`
-	LeftOut []LeftOut `json:"leftOut"`
-	DryRuns []DryRun  `json:"dryRuns"`
+	// Selected objects of the policy; of those Drifted, and of those Eligible to be put back.
+	Selected int `json:"selected"`
+	Drifted  int `json:"drifted"`
+	Eligible int `json:"eligible"`
+	// Problems of the policy that the schema does not see; with any there are no plans.
+	Problems   []string         `json:"problems,omitempty"`
+	WaitingFor string           `json:"waitingFor,omitempty" doc:"What the policy as a whole waits for."`
+	NextLookAt *time.Time       `json:"nextLookAt,omitempty" doc:"When the plans may be others."`
+	Notify     []string         `json:"notify,omitempty" doc:"Objects of which people are told, and that are not written."`
+	Plans      []Plan           `json:"plans" doc:"Plans that are not stored; their ids are zeros."`
+	LeftOut    []PreviewLeftOut `json:"leftOut"`
+	DryRuns    []DryRun         `json:"dryRuns"`
 }
+
+// PreviewLeftOut is a drifted object that no plan would have, and why.
+type PreviewLeftOut struct {
+	Namespace string `json:"namespace"`
+	LeftOut
+	Until *time.Time `json:"until,omitempty" doc:"When the reason ends, where that is known."`
+}
+
+// DryRunOutcome is the result of a dry run.
+type DryRunOutcome string
 
 // DryRun is the answer of the API server to one write.
 type DryRun struct {
-	TargetID string `json:"targetId"`
-	Accepted bool   `json:"accepted"`
-	Message  string `json:"message,omitempty"`
+	Namespace     string              `json:"namespace"`
+	BaselineName  string              `json:"baselineName"`
+	TargetID      string              `json:"targetId"`
+	Accepted      bool                `json:"accepted" doc:"The write leads to the authorized state."`
+	Outcome       Word[DryRunOutcome] `json:"outcome"`
+	Message       string              `json:"message,omitempty"`
+	FieldManagers []string            `json:"fieldManagers,omitempty" doc:"Owners of the fields after the write."`
+	Changes       []FieldChange       `json:"changes,omitempty"`
 }
 
-// ExecuteRequest asks a policy to put objects back now, in the name of the caller. A request without
-// targets is refused: it never means all.
-type ExecuteRequest struct {
-	PolicyID string   `json:"policyId" minLength:"1"`
-	Targets  []string `json:"targets" minItems:"1" maxItems:"100" doc:"Ids of Baselines."`
-	Reason   string   `json:"reason,omitempty" maxLength:"256"`
+// FieldChange is one difference at a path, an RFC 6901 pointer. Values that look like secrets are redacted.
+type FieldChange struct {
+	Path      string                   `json:"path"`
+	Operation Word[v1alpha1.Operation] `json:"operation"`
+	Before    string                   `json:"before,omitempty"`
+	After     string                   `json:"after,omitempty"`
 }
 
-// ReasonRequest says why a verb is asked for.
-type ReasonRequest struct {
-	Reason string   `json:"reason,omitempty" maxLength:"256"`
-	Groups []string `json:"groups,omitempty" maxItems:"32"`
+// NewPreview returns a preview without plans.
+func NewPreview() Preview {
+	return Preview{Plans: []Plan{}, LeftOut: []PreviewLeftOut{}, DryRuns: []DryRun{}}
 }
 
-// AdvanceRequest names the stage that a run goes to; the next one if it is left out.
-type AdvanceRequest struct {
-	StageNumber *int32 `json:"stageNumber,omitempty" minimum:"1" maximum:"16"`
-}
-
-// PromoteRequest names the variation that gets all requests: "A" is the stable one.
-type PromoteRequest struct {
-	Variation string `json:"variation" enum:"A,B"`
-}
-
-// PreviewOf shows plans that were made and not stored, with the objects that they leave out.
-func PreviewOf(plans []v1alpha1.RemediationPlan, leftOut []v1alpha1.LeftOut, dryRuns []DryRun, uids *Uids) Preview {
-	out := Preview{Plans: []Plan{}, LeftOut: []LeftOut{}, DryRuns: append([]DryRun{}, dryRuns...)}
-	for i := range plans {
-		out.Plans = append(out.Plans, PlanOf(&plans[i], uids))
+// Add adds a plan, with the dry runs of its steps in their order.
+func (p *Preview) Add(plan *v1alpha1.RemediationPlan, uids *Uids, dryRuns []DryRun) {
+	p.Plans = append(p.Plans, PlanOf(plan, uids))
+	for step := range min(len(dryRuns), len(plan.Spec.Plan.Targets)) {
+		d := dryRuns[step]
+		d.Namespace, d.BaselineName = plan.Namespace, plan.Spec.Plan.Targets[step].BaselineName
+		d.TargetID = targetIDOf(plan, int32(step)) //nolint:gosec // a plan has at most ten steps
+		p.DryRuns = append(p.DryRuns, d)
 	}
-	for _, left := range leftOut {
-		out.LeftOut = append(out.LeftOut, LeftOut{left.BaselineName, left.Reason, left.Message})
-	}
-	return out
 }

@@ -23,7 +23,7 @@ const (
 	PreconditionRequired ProblemType = "precondition-required"
 	TooManyRequests      ProblemType = "too-many-requests"
 	Unavailable          ProblemType = "unavailable"
-	// BadRequest is for queries that the operation does not know, and CrossOrigin for requests of a
+	// BadRequest is for queries and headers that the operation does not take, and CrossOrigin for requests of a
 	// page elsewhere.
 	BadRequest  ProblemType = "bad-request"
 	CrossOrigin ProblemType = "cross-origin"
@@ -53,7 +53,7 @@ var problems = map[ProblemType]struct {
 	PreconditionRequired: {http.StatusPreconditionRequired, "Name the version that you have seen, by If-Match."},
 	TooManyRequests:      {http.StatusTooManyRequests, "There are too many requests."},
 	Unavailable:          {http.StatusServiceUnavailable, "The API server does not answer."},
-	BadRequest:           {http.StatusBadRequest, "The request has a query that is not valid."},
+	BadRequest:           {http.StatusBadRequest, "The request has a query or a header that is not valid."},
 	CrossOrigin:          {http.StatusForbidden, "The request comes from a page of another origin."},
 	Internal:             {http.StatusInternalServerError, "Plumbline has a defect."},
 }

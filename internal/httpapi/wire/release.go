@@ -89,6 +89,16 @@ func lettersOf(spec *v1alpha1.ABReleaseSpec) letters {
 	return of
 }
 
+// VariationOf returns the name of the variation with a letter; false if the release has none.
+func VariationOf(spec *v1alpha1.ABReleaseSpec, letter string) (v1alpha1.VariationName, bool) {
+	for name, its := range lettersOf(spec) {
+		if its == letter {
+			return name, true
+		}
+	}
+	return "", false
+}
+
 // ReleaseOf shows a release.
 func ReleaseOf(r *v1alpha1.ABRelease, uids *Uids) Release {
 	letters := lettersOf(&r.Spec)

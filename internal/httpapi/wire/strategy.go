@@ -19,14 +19,14 @@ type Strategy struct {
 	// AutoAdvance and RollbackOnFailure are true if a request leaves them out.
 	AutoAdvance         *bool           `json:"autoAdvance,omitempty"`
 	RollbackOnFailure   *bool           `json:"rollbackOnFailure,omitempty"`
-	HealthCheckInterval *Seconds        `json:"healthCheckInterval,omitempty"`
+	HealthCheckInterval *Seconds        `json:"healthCheckInterval,omitempty" minimum:"0" maximum:"8640000000"`
 	Queries             []StrategyQuery `json:"queries,omitempty"`
 }
 
 // StrategyStage is one step of a ramp.
 type StrategyStage struct {
 	TrafficPercentage *float64 `json:"trafficPercentage" minimum:"0" maximum:"100"`
-	DurationSeconds   *Seconds `json:"durationSeconds" kind:"Duration"`
+	DurationSeconds   *Seconds `json:"durationSeconds" kind:"Duration" minimum:"0" maximum:"8640000000"`
 	HealthThreshold   *float64 `json:"healthThreshold,omitempty" minimum:"0" maximum:"100"`
 	RequireApproval   *bool    `json:"requireApproval,omitempty"`
 }

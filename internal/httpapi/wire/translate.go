@@ -7,7 +7,6 @@ import (
 	"math"
 	"reflect"
 	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -262,10 +261,10 @@ func percentOf(p v1alpha1.Percentage) float64 {
 	return number
 }
 
-// percentage returns a number as a kind has it: whole, or a text with at most two decimals.
+// percentage returns a number as a kind has it: whole, or a text. The API server refuses more than two decimals.
 func percentage(percent float64) v1alpha1.Percentage {
 	if percent == math.Trunc(percent) && math.Abs(percent) <= math.MaxInt32 {
 		return v1alpha1.Percent(int32(percent))
 	}
-	return v1alpha1.Percentage{IntOrString: intstr.FromString(strings.TrimRight(strconv.FormatFloat(percent, 'f', 2, 64), "0"))}
+	return v1alpha1.Percentage{IntOrString: intstr.FromString(strconv.FormatFloat(percent, 'f', -1, 64))}
 }

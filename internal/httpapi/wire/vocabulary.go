@@ -33,6 +33,9 @@ var vocabularies = map[reflect.Type]vocabulary{
 	reflect.TypeFor[TargetStatus](): terms("Pending", "Running", "Succeeded", "Failed", "Skipped"),
 	reflect.TypeFor[Source]():       terms("Plan", "Evidence"),
 
+	reflect.TypeFor[v1alpha1.RequestOutcome](): terms("Planned", "Refused"),
+	reflect.TypeFor[DryRunOutcome]():           terms("Converges", "WouldNotConverge", "Refused", "Forbidden", "TargetMoved", "Unknown"),
+
 	// Questions about an effect, and their answers.
 	reflect.TypeFor[v1alpha1.MatchOperator]():   terms("Equals", "NotEquals", "Matches", "NotMatches"),
 	reflect.TypeFor[v1alpha1.EffectObjective](): terms("LowerIsBetter", "HigherIsBetter"),

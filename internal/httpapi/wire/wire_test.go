@@ -76,8 +76,10 @@ func objects(t testing.TB) map[string]shown {
 		"policy-status": showing(PolicyStatusOf(policy)),
 		"plan":          showing(PlanOf(plan, someUids)),
 		"history":       showing(ResultOf(plan)),
-		"preview": showing(PreviewOf([]v1alpha1.RemediationPlan{*plan}, []v1alpha1.LeftOut{{BaselineName: "deployment-api", Reason: "Mode"}},
-			[]DryRun{{TargetID: "9f6a1b1c-2a6d-4e39-b0a4-1c6b0a7d3003", Accepted: true}}, someUids)),
+		"preview":       showing(previewOf(plan)),
+		"execution": showing(Execution{PolicyName: "production", Requests: []ExecutionRequest{
+			ExecutionRequestOf(read[v1alpha1.RemediationRequest](t, "request")),
+		}}),
 		"evidence":    showing(EvidenceOf(somePacket(), []json.RawMessage{json.RawMessage(`{"payload":"e30="}`)}, []string{"record 3 is missing"})),
 		"release":     showing(ReleaseOf(release, someUids)),
 		"traffic":     showing(TrafficOf(release)),
@@ -94,6 +96,18 @@ func objects(t testing.TB) map[string]shown {
 		"whoami":  showing(WhoamiOf(&authenticationv1.UserInfo{Username: "alice", UID: "7", Groups: []string{"sre", "system:authenticated"}})),
 		"problem": showing(*NewProblem(Invalid, "", FieldError{"body.trigger", `"age" is none of immediate`})),
 	}
+}
+
+// previewOf previews a plan of two steps, of which the API server refuses one.
+func previewOf(plan *v1alpha1.RemediationPlan) Preview {
+	out := NewPreview()
+	out.Selected, out.Drifted, out.Eligible, out.WaitingFor = 4, 3, 2, "the maintenance window opens"
+	out.Add(plan, someUids, []DryRun{
+		{Accepted: true, Outcome: "converges", FieldManagers: []string{"helm"}, Changes: []FieldChange{{Path: "/spec/replicas", Operation: "changed", Before: "5", After: "3"}}},
+		{Outcome: "forbidden", Message: "you may not update it"},
+	})
+	out.LeftOut = append(out.LeftOut, PreviewLeftOut{Namespace: "shop", LeftOut: LeftOut{BaselineName: "deployment-api", Reason: "Mode"}})
+	return out
 }
 
 // VisitorStage stands for the enum of a document that has one.

@@ -33,6 +33,10 @@ const (
 	// AnnotationChainsForgiven on a RemediationPolicy is the time, as RFC 3339, until which a person
 	// has looked at repairs that did not help: they hold back no further repair.
 	AnnotationChainsForgiven = "plumbline.dev/chains-forgiven"
+	// AnnotationModeReason on a RemediationPolicy tells for people why a person set its mode last.
+	AnnotationModeReason = "plumbline.dev/mode-reason"
+	// AnnotationRequestDigest carries the digest of the body of the REST request that created the object.
+	AnnotationRequestDigest = "plumbline.dev/request-digest"
 	// AnnotationBreakGlassReason carries why somebody went past a Deny guard. It
 	// counts for the write that changes it, and only with the verb breakglass.
 	AnnotationBreakGlassReason = "plumbline.dev/break-glass-reason"
@@ -46,6 +50,9 @@ const FinalizerReturnRequests = "plumbline.dev/return-requests"
 const (
 	// LabelBaseline names the Baseline a BaselineRevision belongs to.
 	LabelBaseline = "plumbline.dev/baseline"
+	// LabelRequestKey is a digest of the user, and of the Idempotency-Key of the REST request that
+	// created the object.
+	LabelRequestKey = "plumbline.dev/request-key"
 	// LabelTargetKind is the kind of the guarded object, e.g. Deployment.
 	LabelTargetKind = "plumbline.dev/target-kind"
 )
