@@ -13,7 +13,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	profiled := profile(os.Getenv)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	profiled()
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -11,7 +12,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -36,6 +36,11 @@ type path struct {
 	fleet         *fleet.Fleet
 	// shown are decisions when another watch than that of the replica shows them.
 	shown <-chan cluster.Decision
+	// profiles is where the replica puts its profiles; kept is empty, or the same if they are kept. The others are how many
+	// it was asked for.
+	profiles, kept       string
+	memories, processors int
+	figures              figures
 }
 
 // pathMain loads the discovery server as it is installed.
@@ -48,6 +53,7 @@ func pathMain(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	fs.IntVar(&p.rounds, "rounds", 50, "decisions, with and without churn")
 	fs.IntVar(&p.churn, "churn", 40, "pods of services, and as many proxies, that are replaced per second")
 	fs.DurationVar(&p.limit, "phase-limit", time.Minute, "for each wait")
+	fs.StringVar(&p.kept, "profiles", "", "directory for profiles of the replica: its heap after each collection, and its processor for each row of the table")
 	total := fs.Duration("limit", 15*time.Minute, "for everything")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -85,6 +91,9 @@ func (p *path) run(ctx context.Context, directory string) (err error) {
 	if err == nil {
 		err = p.phases(running)
 	}
+	if err == nil {
+		p.figures.print(p.stdout, p.shape, p.churn)
+	}
 	stop()
 	p.fleet.Wait()
 	return err
@@ -94,15 +103,16 @@ func (p *path) say(format string, args ...any) { fmt.Fprintf(p.log, format+"\n",
 
 // serve starts the discovery server, with the two processors that a replica may have.
 func (p *path) serve(ctx context.Context, directory string) error {
-	if err := server.Build(ctx, directory, "xds"); err != nil {
+	if err := server.BuildWithTags(ctx, directory, "failpoints", "xds"); err != nil { // which obeys signals
 		return err
 	}
+	p.profiles = cmp.Or(p.kept, directory)
 	port, err := freeport.Claim()
 	if err != nil {
 		return err
 	}
 	address := fmt.Sprint("127.0.0.1:", port)
-	p.process, err = server.StartWith([]string{"GOMAXPROCS=2"}, filepath.Join(directory, "xds"),
+	p.process, err = server.StartWith([]string{"GOMAXPROCS=2", "PLUMBLINE_PROFILES=" + p.profiles}, filepath.Join(directory, "xds"),
 		"--kubeconfig="+p.cluster.Kubeconfig(), "--namespace="+cluster.Namespace, "--address="+address, "--lease-name="+cluster.Lease,
 		"--server-names=127.0.0.1", "--verify-proxy-address=false", "--drain-delay=0s", "--log-level=warn")
 	if err != nil {
@@ -140,30 +150,9 @@ func (p *path) enrol(ctx context.Context, address string) (*fleet.Fleet, error) 
 	})
 }
 
-// used is what the replica has used so far.
-type used struct {
-	at  time.Time
-	cpu time.Duration
-	// resident are all bytes of the process, stacks those of goroutines.
-	resident, stacks float64
-}
-
-func (p *path) used(ctx context.Context) (u used, err error) {
-	cpu, err := p.process.Metric(ctx, "process_cpu_seconds_total")
-	if err != nil {
-		return u, err
-	}
-	u.at, u.cpu = time.Now(), time.Duration(cpu*float64(time.Second))
-	if u.resident, err = p.process.Metric(ctx, "process_resident_memory_bytes"); err != nil {
-		return u, err
-	}
-	u.stacks, err = p.process.Metric(ctx, "go_memstats_stack_inuse_bytes")
-	return u, err
-}
-
-// muster waits until all proxies have everything.
+// muster waits until all proxies have everything, and measures what they take.
 func (p *path) muster(ctx context.Context) error {
-	empty, err := p.used(ctx)
+	empty, err := p.collected(ctx)
 	if err != nil {
 		return err
 	}
@@ -176,38 +165,60 @@ func (p *path) muster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	each := 1024 * float64(p.shape.Proxies)
-	fmt.Fprintf(p.stdout, "%d of %d proxies have everything after %s, with %s of processor; %.0f MiB, and %.0f before them: %.0f KiB for each, of which %.0f are stacks\n",
-		n, p.shape.Proxies, short(at.Sub(began)), short(full.cpu-empty.cpu), full.resident/(1<<20), empty.resident/(1<<20),
-		(full.resident-empty.resident)/each, (full.stacks-empty.stacks)/each)
 	if n < p.shape.Proxies {
 		return fmt.Errorf("%d proxies are missing; the server said:\n%s", p.shape.Proxies-n, p.process.Said())
 	}
+	settled, err := p.collected(ctx)
+	if err != nil {
+		return err
+	}
+	proxies := float64(p.shape.Proxies)
+	p.figures.memory = (settled.resident - empty.resident) / proxies
+	fmt.Fprintf(p.stdout, "%d proxies have everything after %s, with %s of processor each\n\n", n, short(at.Sub(began)), short((full.cpu-empty.cpu)/time.Duration(p.shape.Proxies)))
+	table := rows{p.stdout, []string{"Memory of the replica", "without proxies, after collections", "with all, before", "with all, after", "of that each proxy"}}
+	table.begin()
+	for _, kind := range []struct {
+		name string
+		of   func(used) float64
+	}{
+		{"resident", func(u used) float64 { return u.resident }}, {"live heap", func(u used) float64 { return u.heap }},
+		{"stacks", func(u used) float64 { return u.stacks }},
+	} {
+		table.row(kind.name, mebibytes(kind.of(empty)), mebibytes(kind.of(full)), mebibytes(kind.of(settled)), kibibytes((kind.of(settled)-kind.of(empty))/proxies))
+	}
+	table.row("goroutines", fmt.Sprint(empty.goroutines), fmt.Sprint(full.goroutines), fmt.Sprint(settled.goroutines), fmt.Sprintf("%.1f", (settled.goroutines-empty.goroutines)/proxies))
+	fmt.Fprintln(p.stdout)
 	return nil
 }
 
 // phases are decisions while nothing else happens, and while pods are replaced.
 func (p *path) phases(ctx context.Context) error {
-	table := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "decision, to the last acknowledgment\tsubscribers\trounds\tp50\tp99\tmax\tsince a watch shows it: p50\tp99\tmax\tmissing\tcores\treplaced")
+	table := rows{p.stdout, []string{
+		"Decision", "Subscribers", "Decisions", "To the last confirmation: p50", "p99", "max", "Of that since a watch shows it: p50", "p99", "max", "Missing",
+		"Cores: replica", "proxies", "whole machine", "Pods replaced", "Confirmations", "Processor for each",
+	}}
+	table.begin()
 	for _, churn := range []int{0, p.churn} {
 		for _, t := range []world.Target{world.One, world.Hundred} {
 			if err := p.decisions(ctx, table, t, churn); err != nil {
-				return errors.Join(err, table.Flush())
+				return err
 			}
 		}
 	}
-	return table.Flush()
+	return nil
 }
 
 // pause is how long it is waited between decisions, so that they do not wait for each other.
 const pause = 200 * time.Millisecond
 
-func (p *path) decisions(ctx context.Context, table io.Writer, t world.Target, churn int) error {
+func (p *path) decisions(ctx context.Context, table rows, t world.Target, churn int) error {
 	sees := func(proxy int) bool { return p.shape.Sees(p.shape.Group(proxy), t) }
 	expect := p.shape.Subscribers(t, func(int) bool { return true })
 	before, err := p.used(ctx)
 	if err != nil {
+		return err
+	}
+	if err := p.beginProfile(); err != nil {
 		return err
 	}
 	end := p.churning(ctx, churn, sees)
@@ -234,11 +245,15 @@ func (p *path) decisions(ctx context.Context, table io.Writer, t world.Target, c
 	if err != nil {
 		return err
 	}
+	spent := after.less(before)
 	q, w := quantile.Of(last), quantile.Of(since)
-	fmt.Fprintf(table, "%s, %d pods replaced a second\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%.2f\t%d\n",
-		t, churn, expect, len(last), short(q.P50), short(q.P99), short(q.Max), short(w.P50), short(w.P99), short(w.Max), missing,
-		(after.cpu-before.cpu).Seconds()/after.at.Sub(before.at).Seconds(), replaced)
-	return nil
+	table.row(fmt.Sprintf("%s, %d pods replaced a second", t, churn), fmt.Sprint(expect), fmt.Sprint(len(last)), short(q.P50), short(q.P99), short(q.Max),
+		short(w.P50), short(w.P99), short(w.Max), fmt.Sprint(missing), spent.cores(spent.cpu), spent.cores(spent.own), spent.cores(spent.machine),
+		fmt.Sprint(replaced), fmt.Sprintf("%.0f", spent.confirmed), short(spent.each()))
+	if churn > 0 && t == world.Hundred {
+		p.figures.cores, p.figures.decisions, p.figures.subscribers = spent.share(spent.cpu), q, expect
+	}
+	return p.endProfile(ctx)
 }
 
 // decide, and say after what time each subscriber has acknowledged, and a watch has shown the decision. The

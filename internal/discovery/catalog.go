@@ -45,11 +45,11 @@ type Catalog struct {
 	// mu is held for as long as the swap takes. The holder of looking may read the fields
 	// below without it.
 	mu sync.Mutex
-	// services are nil before the first look; those of a namespace are in namespaces too, and
-	// those with hosts in hosted.
-	services   services
-	namespaces map[string]services
-	hosted     services
+	// services are nil before the first look; those of a namespace are in namespaces too, those with
+	// hosts in hosted, and those with a split or a route that a decision stands behind in decided.
+	services        services
+	namespaces      map[string]services
+	hosted, decided services
 	// edge are the gateways' own resources.
 	edge   []*ads.Resource
 	groups map[Scope]*member
@@ -102,7 +102,7 @@ type entry struct {
 func NewCatalog(proofs *serve.Proofs) *Catalog {
 	return &Catalog{
 		proofs: proofs, seed: maphash.MakeSeed(), groups: map[Scope]*member{}, gone: map[ads.Key]time.Time{},
-		namespaces: map[string]services{}, hosted: services{}, pending: services{}, needs: newNeeds(),
+		namespaces: map[string]services{}, hosted: services{}, decided: services{}, pending: services{}, needs: newNeeds(),
 	}
 }
 
@@ -171,13 +171,13 @@ func (c *Catalog) goOver(l *look, edge []*ads.Resource) map[*member][]types.Name
 	return all
 }
 
-// place a service among all, those of its namespace and those with hosts, or take it out if there
-// is none.
+// place a service among all, and among those of its kinds, or take it out if there is none.
 func (c *Catalog) place(name types.NamespacedName, e *entry) {
 	of := c.namespaces[name.Namespace]
+	delete(c.hosted, name)
+	delete(c.decided, name)
 	if e == nil {
 		delete(c.services, name)
-		delete(c.hosted, name)
 		if delete(of, name); len(of) == 0 {
 			delete(c.namespaces, name.Namespace)
 		}
@@ -188,10 +188,16 @@ func (c *Catalog) place(name types.NamespacedName, e *entry) {
 		c.namespaces[name.Namespace] = of
 	}
 	c.services[name], of[name] = e, e
-	if delete(c.hosted, name); len(e.service.Hosts) > 0 {
+	if len(e.service.Hosts) > 0 {
 		c.hosted[name] = e
 	}
+	if e.service.Routing != nil || slices.ContainsFunc(e.resources, decided) {
+		c.decided[name] = e
+	}
 }
+
+// decided says that a resource is a route that a decision stands behind.
+func decided(r *ads.Resource) bool { return r.Type == ads.Route && r.Version.Sequence > 0 }
 
 // translate the services of parts into pending, each by itself, and only if it is not what it was.
 func (c *Catalog) translate(parts map[types.NamespacedName]ir.Part) error {

@@ -41,13 +41,13 @@ func (c *Catalog) Newest() map[string]ads.Version {
 	newest := map[string]ads.Version{}
 	add := func(resources []*ads.Resource) {
 		for _, r := range resources {
-			if r.Type == ads.Route && r.Version.Sequence > 0 {
+			if decided(r) {
 				newest[r.Name] = r.Version
 			}
 		}
 	}
 	add(c.edge)
-	for _, e := range c.services {
+	for _, e := range c.decided {
 		add(e.resources)
 	}
 	return newest
@@ -57,7 +57,7 @@ func (c *Catalog) Newest() map[string]ads.Version {
 func (c *Catalog) Divided() (names []types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for name, e := range c.services {
+	for name, e := range c.decided {
 		if e.service.Routing != nil {
 			names = append(names, name)
 		}

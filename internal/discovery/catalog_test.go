@@ -236,15 +236,15 @@ func TestAPodEndsAllOfItsStreamsAndLeavesNothing(t *testing.T) {
 		in = append(in, a)
 	}
 	d.Ended("another")
-	select {
-	case <-in[0].Ended:
+	if in[0].Ended.Err() != nil {
 		t.Fatal("another pod's end ends it")
-	default:
 	}
 	d.Ended("1")
 	d.Ended("1") // a pod that has ended is deleted later
 	for _, a := range in {
-		<-a.Ended
+		if a.Ended.Err() == nil {
+			t.Error("a stream goes on without its pod")
+		}
 		a.Leave()
 	}
 	if len(d.seats) != 0 || len(c.groups) != 0 {
@@ -268,13 +268,13 @@ func TestAStreamThatBeginsAfterTheOthersHadToEndStays(t *testing.T) {
 	d.Ended("1")
 	next := admit()
 	former.Leave()
-	select {
-	case <-next.Ended:
+	if next.Ended.Err() != nil {
 		t.Error("it ends with the former")
-	default:
 	}
 	d.Ended("1")
-	<-next.Ended
+	if next.Ended.Err() == nil {
+		t.Error("it goes on without its pod")
+	}
 	next.Leave()
 	if len(d.seats) != 0 || len(c.groups) != 0 {
 		t.Errorf("%d pods and %d groups are left behind", len(d.seats), len(c.groups))

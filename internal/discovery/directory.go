@@ -61,7 +61,8 @@ type Account struct{ Namespace, Name string }
 
 // seat is a pod that has streams.
 type seat struct {
-	ended   chan struct{}
+	ended   context.Context
+	end     context.CancelFunc
 	streams int
 }
 
@@ -177,7 +178,8 @@ func (d *Directory) sit(uid string) *seat {
 	defer d.mu.Unlock()
 	s := d.seats[uid]
 	if s == nil || s.over() {
-		s = &seat{ended: make(chan struct{})}
+		s = &seat{}
+		s.ended, s.end = context.WithCancel(context.Background()) // which outlives the stream that comes first
 		d.seats[uid] = s
 	}
 	s.streams++
@@ -193,20 +195,13 @@ func (d *Directory) stand(uid string, s *seat) {
 }
 
 // over says that its streams have to end.
-func (s *seat) over() bool {
-	select {
-	case <-s.ended:
-		return true
-	default:
-		return false
-	}
-}
+func (s *seat) over() bool { return s.ended.Err() != nil }
 
 // Ended ends the streams of a pod.
 func (d *Directory) Ended(uid string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s := d.seats[uid]; s != nil && !s.over() {
-		close(s.ended)
+	if s := d.seats[uid]; s != nil {
+		s.end()
 	}
 }

@@ -184,6 +184,22 @@ func BenchmarkNodeLook(b *testing.B) {
 	}
 }
 
+// BenchmarkNewest finds the routes that a decision stands behind, as is done each second. There are none here; walked
+// looks at all resources.
+func BenchmarkNewest(b *testing.B) {
+	l := newLooked(b, 1)
+	b.Run("kept", func(b *testing.B) {
+		for b.Loop() {
+			l.catalog.Newest()
+		}
+	})
+	b.Run("walked", func(b *testing.B) {
+		for b.Loop() {
+			newestOf(l.catalog)
+		}
+	})
+}
+
 // BenchmarkWholeLook is one at which everything is dirty, as at the start.
 func BenchmarkWholeLook(b *testing.B) {
 	l := newLooked(b, 1000)

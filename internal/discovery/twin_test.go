@@ -5,9 +5,11 @@ package discovery
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
@@ -45,6 +47,7 @@ func drawMesh(t *rapid.T) (mesh ir.Mesh) {
 				s = hosted(s, fmt.Sprintf("%s%d.example.com", namespace, i))
 			}
 			s.Export.All = rapid.Bool().Draw(t, "exported")
+			s.Sequence = rapid.Uint64Range(0, 2).Draw(t, "sequence of the service")
 			if rapid.Bool().Draw(t, "two addresses") {
 				s.Addresses = append(s.Addresses, netip.AddrFrom4([4]byte{10, 0, 1, byte(address)})) //nolint:gosec // at most 5
 			}
@@ -53,6 +56,21 @@ func drawMesh(t *rapid.T) (mesh ir.Mesh) {
 		}
 	}
 	return mesh
+}
+
+// newestOf a catalog are the versions of all routes that somebody has decided about.
+func newestOf(c *Catalog) map[string]ads.Version {
+	newest := map[string]ads.Version{}
+	all := slices.Clone(c.edge)
+	for _, e := range c.services {
+		all = append(all, e.resources...)
+	}
+	for _, r := range all {
+		if r.Type == ads.Route && r.Version.Sequence > 0 {
+			newest[r.Name] = r.Version
+		}
+	}
+	return newest
 }
 
 // M5 of the review of the mesh: the views of groups after many looks are those of a catalog
@@ -78,6 +96,9 @@ func TestViewsThatFollowTheirServicesAreThoseThatWouldBeMade(t *testing.T) {
 				if _, err := each.Publish(wholly(each, mesh), begin); err != nil {
 					t.Fatal(err)
 				}
+			}
+			if d := cmp.Diff(newestOf(c), c.Newest()); d != "" {
+				t.Fatalf("the newest routes (-want +got):\n%s", d)
 			}
 			for s, group := range joined {
 				want := twin.Join(s).View()

@@ -83,6 +83,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 		if setup.Rollouts { // another time of leading asks anew
 			r.Gates = gatekeeper.New(ctx, setup.Queries, setup.posts(mgr), setup.Clock, r.Log)
 		}
+		defer setup.Metrics.lead()()
 		defer setup.RolloutMetrics.lead(setup.Clock)()
 		defer setup.Vigil.lead(r)()
 		if err := r.Register(mgr, setup.Window); err != nil {

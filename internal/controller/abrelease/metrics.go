@@ -4,16 +4,21 @@ package abrelease
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
 
-// Metrics tell how full the ledger is. They outlive a time of leading; nil ones tell nothing.
+// Metrics tell how full the ledger is, while this process leads. They outlive a time of leading; nil ones tell
+// nothing.
 type Metrics struct {
 	entries, bytes   prometheus.Gauge
 	refused, dropped prometheus.Counter
+
+	mu    sync.Mutex
+	leads bool
 }
 
 // NewMetrics registers them.
@@ -44,8 +49,29 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
+// lead has the gauges tell of the ledger until the returned function is called: another process writes it then.
+func (m *Metrics) lead() (resign func()) {
+	if m == nil {
+		return func() {}
+	}
+	set := func(leads bool) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.leads = leads
+		m.entries.Set(0)
+		m.bytes.Set(0)
+	}
+	set(true)
+	return func() { set(false) }
+}
+
 func (m *Metrics) fill(entries map[string]release.Entry) {
-	if m != nil {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.leads { // or it was written as the lead was lost
 		m.entries.Set(float64(len(entries)))
 		m.bytes.Set(float64(release.Size(entries)))
 	}

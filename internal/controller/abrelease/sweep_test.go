@@ -43,6 +43,7 @@ type swept struct {
 	*sight
 	clock   *clocktesting.FakeClock
 	metrics *Metrics
+	resign  func()
 	now     *Sweeper
 }
 
@@ -67,6 +68,7 @@ func newSwept(t *testing.T, data map[string]string, objects ...client.Object) *s
 
 // elect has another one lead.
 func (s *swept) elect() {
+	s.resign = s.metrics.lead()
 	s.now = &Sweeper{
 		Ledger: &Ledger{Live: s.Client, Client: s.Client, Namespace: "plumbline-system", Clock: s.clock, Metrics: s.metrics},
 		Client: s.Client, Live: s.Client, Services: s.sight, Reporters: s.sight, Clock: s.clock, Log: logr.Discard(),
@@ -88,6 +90,28 @@ func (s *swept) has(want map[string]string) {
 	s.Helper()
 	if diff := cmp.Diff(want, storedIn(s.T, s.Client)); diff != "" {
 		s.Errorf("the ledger (-want +got):\n%s", diff)
+	}
+}
+
+// Two replicas told of one ledger: the one that writes it, and the one that wrote it before.
+func TestWhoLeadsNoMoreTellsOfNoLedger(t *testing.T) {
+	s := newSwept(t, map[string]string{"shop.web": `{"plain":3000}`})
+	told := func() [2]float64 {
+		return [2]float64{testutil.ToFloat64(s.metrics.entries), testutil.ToFloat64(s.metrics.bytes)}
+	}
+	s.passes(2 * time.Minute)
+	if got := told(); got[0] != 1 || got[1] == 0 {
+		t.Fatalf("while it leads, it is told to have %v", got)
+	}
+	s.resign()
+	if got := told(); got != [2]float64{} {
+		t.Errorf("of the ledger is left what was told: %v", got)
+	}
+	if err := s.now.Ledger.Settle(t.Context(), types.NamespacedName{Namespace: "shop", Name: "web"}); err != nil { // which ends late
+		t.Fatal(err)
+	}
+	if got := told(); got != [2]float64{} {
+		t.Errorf("what ends late tells %v", got)
 	}
 }
 

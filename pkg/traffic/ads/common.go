@@ -101,11 +101,12 @@ func (own *subscriptions) all(yield func(string, *held) bool) {
 	}
 }
 
-// names of all, sorted.
-func (own *subscriptions) names() []string {
-	names := make([]string, 0, own.count())
+// names of all that are wanted, sorted.
+func (own *subscriptions) names(wanted func(string) bool) (names []string) {
 	for name := range own.all {
-		names = append(names, name)
+		if wanted(name) {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return names

@@ -50,10 +50,8 @@ type State struct {
 func (s *Stream) States(of func(Key) bool) []State {
 	var states []State
 	for t := range Type(types) {
-		for _, name := range s.types[t].names() {
-			if k := (Key{t, name}); of(k) {
-				states = append(states, s.state(k))
-			}
+		for _, name := range s.types[t].names(func(name string) bool { return of(Key{t, name}) }) {
+			states = append(states, s.state(Key{t, name}))
 		}
 	}
 	return states

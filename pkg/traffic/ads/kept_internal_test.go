@@ -3,10 +3,15 @@
 package ads
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unsafe"
+
+	"pgregory.net/rapid"
 )
 
 // There are two hundred names for each of ten thousand proxies.
@@ -58,4 +63,29 @@ func TestTextsOfAProxyAreThoseOfTheViewAndNotItsOwn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Names come, wait and are settled, in whatever order.
+func TestUnsettledNamesAreGoneThroughInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		own, want := &subscriptions{}, map[string]bool{}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			name := fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "name"))
+			if rapid.Bool().Draw(t, "settled") {
+				own.settle(name)
+				delete(want, name)
+			} else {
+				own.unsettle(name)
+				want[name] = true
+			}
+			if len(want) > 0 && rapid.Bool().Draw(t, "looked at") {
+				if got, all := slices.Collect(own.sorted), slices.Sorted(maps.Keys(want)); !slices.Equal(got, all) {
+					t.Fatalf("gone through are %v, want %v", got, all)
+				}
+			}
+		}
+		if len(want) == 0 && own.order != nil {
+			t.Error("an order is kept of no names")
+		}
+	})
 }

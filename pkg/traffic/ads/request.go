@@ -5,7 +5,6 @@ package ads
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -159,7 +158,7 @@ func (s *Stream) answer(now time.Time, r Request) []Effect {
 // onTheWay finds the response that a request answers; -1 when there is none.
 func (s *Stream) onTheWay(r Request) int {
 	return slices.IndexFunc(s.flight, func(f *response) bool {
-		return f.kind == r.Type && strconv.FormatUint(f.nonce, 10) == r.Nonce
+		return f.kind == r.Type && f.text == r.Nonce
 	})
 }
 

@@ -10,12 +10,18 @@ import (
 	"time"
 )
 
-// sorted are the names that are unsettled. Much of what the start of a proxy costs would
-// be to let the slice grow.
-func (own *subscriptions) sorted() []string {
-	names := slices.AppendSeq(make([]string, 0, len(own.unsettled)), maps.Keys(own.unsettled))
-	slices.Sort(names)
-	return names
+// sorted yields the names that are unsettled now. While a proxy starts, the same names wait for one answer
+// after the other, so their order is kept.
+func (own *subscriptions) sorted(yield func(string) bool) {
+	if own.order == nil {
+		own.order = slices.AppendSeq(make([]string, 0, len(own.unsettled)), maps.Keys(own.unsettled))
+		slices.Sort(own.order)
+	}
+	for _, name := range own.order {
+		if _, is := own.unsettled[name]; is && !yield(name) {
+			return
+		}
+	}
 }
 
 // verdict is what one name needs now.
@@ -69,7 +75,7 @@ func (s *Stream) settleType(t Type, now time.Time, effects []Effect) []Effect {
 		return effects
 	}
 	batch := &response{kind: t, at: now}
-	for _, name := range own.sorted() {
+	for name := range own.sorted {
 		h := own.find(name)
 		if h == nil {
 			own.settle(name)
@@ -143,7 +149,7 @@ func (s *Stream) alone(h *held, r *Resource) bool {
 // send notes a response as being on the way.
 func (s *Stream) send(r *response) Effect {
 	s.nonce++
-	r.nonce = s.nonce
+	r.nonce, r.text = s.nonce, strconv.FormatUint(s.nonce, 10)
 	own := &s.types[r.kind]
 	own.awaited = false
 	for _, resource := range r.resources {
@@ -161,7 +167,7 @@ func (s *Stream) send(r *response) Effect {
 		}
 	}
 	s.flight = append(s.flight, r)
-	return Send{Type: r.kind, Nonce: strconv.FormatUint(r.nonce, 10), Resources: r.resources, Removed: r.removed}
+	return Send{Type: r.kind, Nonce: r.text, Resources: r.resources, Removed: r.removed}
 }
 
 // warm sends the endpoints of a cluster that changes, or comes back, once more if

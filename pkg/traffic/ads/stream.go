@@ -4,7 +4,6 @@ package ads
 
 import (
 	"cmp"
-	"strconv"
 	"time"
 )
 
@@ -105,6 +104,8 @@ type subscriptions struct {
 	// unsettled are the names that may need something; nil when there are none, since an
 	// empty map keeps the room for all that it once had.
 	unsettled map[string]struct{}
+	// order are these, sorted, and perhaps names that were settled since; nil when another name has come.
+	order []string
 }
 
 // expect makes room for so many names at once, if there are none yet: what a map leaves
@@ -118,17 +119,20 @@ func (own *subscriptions) expect(names int) {
 
 // unsettle has a name looked at.
 func (own *subscriptions) unsettle(name string) {
+	if _, is := own.unsettled[name]; is {
+		return
+	}
 	if own.unsettled == nil {
 		own.unsettled = map[string]struct{}{}
 	}
-	own.unsettled[name] = struct{}{}
+	own.unsettled[name], own.order = struct{}{}, nil
 }
 
 // settle has a name no longer looked at.
 func (own *subscriptions) settle(name string) {
 	delete(own.unsettled, name)
 	if len(own.unsettled) == 0 {
-		own.unsettled = nil
+		own.unsettled, own.order = nil, nil
 	}
 }
 
@@ -205,6 +209,7 @@ func (m moment) Add(d time.Duration) time.Time { return m.time().Add(d) }
 type response struct {
 	kind      Type
 	nonce     uint64
+	text      string // of the nonce
 	at        time.Time
 	bytes     int
 	resources []*Resource
@@ -282,7 +287,7 @@ func (s *Stream) overdue(now time.Time) []Effect {
 		}
 		if !r.told {
 			r.told = true
-			effects = append(effects, Stalled{r.kind, strconv.FormatUint(r.nonce, 10)})
+			effects = append(effects, Stalled{r.kind, r.text})
 		}
 		if r.kind == Cluster && s.answered > r.nonce { // it answers, but not this
 			s.suspect(now)

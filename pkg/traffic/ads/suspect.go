@@ -20,7 +20,7 @@ func (s *Stream) suspect(now time.Time) {
 		return
 	}
 	own := &s.types[Cluster]
-	for _, name := range own.names() {
+	for _, name := range own.names(func(string) bool { return true }) {
 		h, _ := own.peek(name)
 		ends, asked := s.types[Endpoints].peek(name)
 		c := h.sent

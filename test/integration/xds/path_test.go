@@ -17,9 +17,12 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
-// row of the table: what was decided, its subscribers, the decisions, three times, and how many
+// row of the table: what was decided, its subscribers, the decisions, six times, and how many
 // acknowledgments are missing.
-var row = regexp.MustCompile(`(?m)^(one|hundred), (0|40) pods replaced a second +([0-9]+) +([0-9]+) +\S+ +\S+ +\S+ +([0-9]+) `)
+var row = regexp.MustCompile(`(?m)^\| (one|hundred), (0|40) pods replaced a second \| ([0-9]+) \| ([0-9]+)(?: \| \S+){6} \| ([0-9]+) \|`)
+
+// figure of the three that the benchmark is for: what is wanted, and what was measured.
+var figure = regexp.MustCompile(`(?m)^\| (processor of the replica|a decision to the last of [0-9]+ confirmations, p99 \(p50\)|memory of a connected proxy, after collections) \| [0-9]\S*(?: \S+)? \| [0-9]`)
 
 // The benchmark of the whole path: each decision comes from a real API server to the proxies that
 // depend on its Service, also while pods are replaced.
@@ -41,6 +44,9 @@ func TestDecisionsReachTheirProxiesThroughTheWholePath(t *testing.T) {
 	rows := row.FindAllStringSubmatch(out.String(), -1)
 	if len(rows) != 4 {
 		t.Fatalf("%d rows, want 4, in\n%s", len(rows), &out)
+	}
+	if n := len(figure.FindAllString(out.String(), -1)); n != 3 {
+		t.Errorf("%d figures, want 3, in\n%s", n, &out)
 	}
 	for _, r := range rows {
 		if r[3] == "0" || r[4] != "3" || r[5] != "0" {

@@ -8,11 +8,13 @@
 //		translation ──Publish──▶ Group (what a scope sees, revision by revision)
 //
 //	  - A [Group] is the view of one scope. Publishing computes once what changed and
-//	    closes a channel; each session goes over to the newest view by itself, so
+//	    wakes the sessions; each goes over to the newest view by itself, so
 //	    nobody who publishes ever waits for a proxy, and a proxy that reads slowly
 //	    skips what lies between.
-//	  - A session is one stream: one goroutine that reads, and one that decides and
-//	    sends. It keeps no queue; what cannot be sent stays unsettled in its Stream.
+//	  - A session is one stream: one goroutine that reads, and decides what follows. A
+//	    session that is woken, by a view or by time, has another one for a moment. One
+//	    at a time has the turn. A session keeps no queue; what cannot be sent stays
+//	    unsettled in its Stream.
 //	  - Requests are decoded by hand (wire.go), because each stream begins with a node
 //	    of some sixty kilobytes of which four small fields are of use. Resources were
 //	    encoded once, by whoever made them, and responses refer to these bytes.

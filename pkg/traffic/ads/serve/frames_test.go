@@ -60,7 +60,7 @@ func (o *overheard) frames() map[http2.FrameType]int {
 // a window, and the proxy answered the PING.
 func TestAnAcknowledgmentIsAnsweredWithNothing(t *testing.T) {
 	const steps = 20
-	w := &world{t: t, group: serve.NewGroup(ads.NewView(resource(ads.Cluster, "web", "0"))), ended: map[string]chan struct{}{}, refused: map[codes.Code]int{}, bounds: map[serve.Bound]int{}}
+	w := &world{t: t, group: serve.NewGroup(ads.NewView(resource(ads.Cluster, "web", "0"))), ended: map[string]ending{}, refused: map[codes.Code]int{}, bounds: map[serve.Bound]int{}}
 	listener := serving(t, serve.New(serve.Config{}, w, serve.NewProofs(), nothing, w).Register)
 	wire := &overheard{}
 	conn, err := grpc.NewClient("passthrough:///bufconn", grpc.WithTransportCredentials(insecure.NewCredentials()),

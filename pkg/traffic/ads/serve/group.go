@@ -3,6 +3,8 @@
 package serve
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
@@ -16,14 +18,18 @@ type Group struct {
 	// past is what changed in the last revisions, the current one last. Their views are
 	// not kept.
 	past [][]ads.Key
+	// members are woken by the next revision.
+	members map[member]struct{}
 }
 
-// revision of a group. Nobody changes it, but for closing next.
+// revision of a group. Nobody changes it.
 type revision struct {
 	number uint64
 	view   *ads.View
-	next   chan struct{}
 }
+
+// member of a group is woken when there is another revision, and does not keep whoever wakes it.
+type member interface{ wake() }
 
 // remembered is how many revisions back it is known what changed. A proxy that is
 // further behind compares the views.
@@ -31,14 +37,15 @@ const remembered = 64
 
 // NewGroup makes one with its first view; nil when there is none yet.
 func NewGroup(view *ads.View) *Group {
-	return &Group{current: &revision{view: view, next: make(chan struct{})}}
+	return &Group{current: &revision{view: view}, members: map[member]struct{}{}}
 }
 
 // Publish goes over to another view. It waits for nobody. One goroutine publishes at a time.
 func (g *Group) Publish(view *ads.View) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.become(view, ads.Diff(g.current.view, view))
+	woken := g.become(view, ads.Diff(g.current.view, view))
+	g.mu.Unlock()
+	wake(woken)
 }
 
 // PublishChanges goes over to the view that differs from the current one by the keys that are
@@ -46,23 +53,44 @@ func (g *Group) Publish(view *ads.View) {
 func (g *Group) PublishChanges(gone []ads.Key, set []*ads.Resource) {
 	view, changed := g.View().With(gone, set)
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.become(view, changed)
+	woken := g.become(view, changed)
+	g.mu.Unlock()
+	wake(woken)
 }
 
-// become makes a view the current one, if it differs. The lock is held.
-func (g *Group) become(view *ads.View, changed []ads.Key) {
+// become makes a view the current one, if it differs, and lists who is to be woken. The lock is held.
+func (g *Group) become(view *ads.View, changed []ads.Key) []member {
 	before := g.current
 	if len(changed) == 0 && before.view != nil {
-		return
+		return nil
 	}
-	g.current = &revision{number: before.number + 1, view: view, next: make(chan struct{})}
+	g.current = &revision{number: before.number + 1, view: view}
 	g.past = append(g.past, changed)
 	if len(g.past) > remembered {
 		g.past[0] = nil
 		g.past = g.past[1:]
 	}
-	close(before.next)
+	return slices.Collect(maps.Keys(g.members))
+}
+
+func wake(members []member) {
+	for _, m := range members {
+		m.wake()
+	}
+}
+
+// join has a member woken by the revisions after the current one, which is the result.
+func (g *Group) join(m member) *revision {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.members[m] = struct{}{}
+	return g.current
+}
+
+func (g *Group) leave(m member) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.members, m)
 }
 
 // View is the current one; nil when there is none yet.

@@ -59,22 +59,33 @@ func TestAGroupTellsAllThatHasChangedSince(t *testing.T) {
 }
 
 func TestWhoWaitsForANextRevisionIsWokenByOneThatDiffers(t *testing.T) {
-	g := NewGroup(nil)
-	first := g.now()
-	g.Publish(ads.NewView())
-	select {
-	case <-first.next:
-	default:
-		t.Fatal("the first view wakes nobody")
+	g, waits := NewGroup(nil), &counter{}
+	if at := g.join(waits); at.view != nil {
+		t.Fatal("there is a view before the first")
 	}
-	second := g.now()
 	g.Publish(ads.NewView())
-	select {
-	case <-second.next:
+	if waits.woken != 1 {
+		t.Fatalf("the first view wakes it %d times", waits.woken)
+	}
+	g.Publish(ads.NewView())
+	if waits.woken != 1 {
 		t.Error("a view that is the same wakes everybody")
-	default:
+	}
+	g.PublishChanges(nil, []*ads.Resource{version("a", 0, "1")})
+	if waits.woken != 2 {
+		t.Errorf("it was woken %d times", waits.woken)
+	}
+	g.leave(waits)
+	g.PublishChanges(nil, []*ads.Resource{version("a", 0, "2")})
+	if waits.woken != 2 || len(g.members) != 0 {
+		t.Error("a member that has left is woken")
 	}
 }
+
+// counter counts how often it is woken.
+type counter struct{ woken int }
+
+func (c *counter) wake() { c.woken++ }
 
 func TestProofs(t *testing.T) {
 	k := ads.Key{Type: ads.Route, Name: "web"}

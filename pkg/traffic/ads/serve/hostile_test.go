@@ -199,7 +199,7 @@ func TestAStreamThatIsBlockedEndsWithItsPod(t *testing.T) {
 		proxies = w.server.Proxies(t.Context(), nil)
 	}
 	w.mu.Lock()
-	close(w.ended["web-0"])
+	w.ended["web-0"].end()
 	w.mu.Unlock()
 	poll.Until(t, time.Minute, "the stream is gone", func() error {
 		if all := w.server.Proxies(t.Context(), nil); len(all) != 0 {

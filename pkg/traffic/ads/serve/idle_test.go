@@ -65,7 +65,7 @@ func TestAConnectionThatAsksForNothingIsClosed(t *testing.T) {
 func TestConnectionsEndByAgeAndNotAtOneMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const proxies = 5
-		w := &world{group: serve.NewGroup(ads.NewView()), ended: map[string]chan struct{}{}, refused: map[codes.Code]int{}, bounds: map[serve.Bound]int{}}
+		w := &world{group: serve.NewGroup(ads.NewView()), ended: map[string]ending{}, refused: map[codes.Code]int{}, bounds: map[serve.Bound]int{}}
 		listener := serving(t, serve.New(serve.Config{}, w, serve.NewProofs(), nothing, w).Register)
 		ended := make(chan time.Duration, proxies)
 		begin := time.Now()

@@ -16,9 +16,9 @@ import (
 // asked for.
 func Records(c net.Conn) net.Conn { return &recordConn{Conn: c} }
 
-// ahead is how much is read with the header of a record: most of what proxies send is an
-// acknowledgment, which then takes one call of the kernel and not two.
-const ahead = 512
+// ahead is how much is read with the header of a record: most of what proxies send are
+// acknowledgments, and counts of a few variations, which then take one call of the kernel and not two.
+const ahead = 4 << 10
 
 // aheads are the buffers of connections that have read something which is not given yet. That is so
 // only between two reads, and not while a proxy is waited for.

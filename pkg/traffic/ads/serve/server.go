@@ -27,8 +27,8 @@ type Admission struct {
 	Gateway bool
 	// Group is what it may see.
 	Group *Group
-	// Ended closes when it may no longer be served; nil if that never happens.
-	Ended <-chan struct{}
+	// Ended is done when it may no longer be served; nil if that never happens.
+	Ended context.Context
 	// Leave is called when its stream has ended; may be nil.
 	Leave func()
 	// Unserved says what the proxy asks for and cannot have; may be nil.
@@ -104,7 +104,7 @@ type Server struct {
 	missing   ads.Missing
 	observer  Observer
 	starting  chan struct{} // has one for each that starts
-	aged      atomic.Pointer[ageing]
+	old       atomic.Bool   // whether the views are
 
 	mu    sync.Mutex
 	pods  map[string]*pod // by uid
@@ -114,28 +114,24 @@ type Server struct {
 // New makes a server. missing makes what stands for a resource that is not there.
 func New(config Config, directory Directory, proofs ads.Proofs, missing ads.Missing, observer Observer) *Server {
 	config = config.withDefaults()
-	s := &Server{
+	return &Server{
 		config: config, directory: directory, proofs: proofs, missing: missing, observer: observer,
 		starting: make(chan struct{}, config.Starting), pods: map[string]*pod{},
 	}
-	s.aged.Store(&ageing{changed: make(chan struct{})})
-	return s
-}
-
-// ageing is whether the views are old; changed closes when that is otherwise.
-type ageing struct {
-	old     bool
-	changed chan struct{}
 }
 
 // Age tells all sessions whether their views are old, see [ads.Stream.Age]. One at a time calls it.
 func (s *Server) Age(old bool) {
-	before := s.aged.Load()
-	if before.old == old {
+	if s.old.Swap(old) == old {
 		return
 	}
-	s.aged.Store(&ageing{old: old, changed: make(chan struct{})})
-	close(before.changed)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, of := range s.pods {
+		for _, own := range of.sessions {
+			own.wake()
+		}
+	}
 }
 
 // maxRequest is what a proxy may send at once: a request that names all of 10,000
@@ -207,36 +203,31 @@ func (s *Server) delta(_ any, stream grpc.ServerStream) error {
 		s.refuse(err)
 		return err
 	}
-	own := &session{
-		server: s, proxy: in.Proxy, group: in.Group, ended: in.Ended, unserved: in.Unserved, stream: stream, since: time.Now(),
-		requests: make(chan *request), failed: make(chan error, 1), asked: make(chan question),
-	}
-	own.node.Store(&node{})
-	own.leave = in.Leave
+	own := newSession(s, in, stream)
+	defer own.left()
 	if err := s.add(own); err != nil {
-		own.left()
 		s.refuse(err)
 		return err
 	}
-	done := make(chan error, 1)
-	go func() { done <- s.serve(ctx, own) }() // ends when the stream does
-	select {
-	case err := <-done:
-		return err
-	case <-in.Ended: // which ends a response that the proxy does not read, too
-		return errGone
-	}
-}
-
-// serve a stream until it ends.
-func (s *Server) serve(ctx context.Context, own *session) error {
-	defer own.left()
 	defer s.remove(own)
+	defer EndWith(ctx, in.Ended, errGone)()
 	s.observer.Opened(own.proxy)
-	err := own.run(ctx)
+	err = own.run(ctx)
 	if refuses(err) {
 		s.refuse(err)
 	}
 	s.observer.Closed(own.proxy, err)
 	return err
+}
+
+// EndWith ends a stream of gRPC with a status as soon as another context is done, which may be nil: also
+// one whose handler waits for a request, or for a proxy that does not read. stop lets go of that context.
+func EndWith(stream, ended context.Context, why error) (stop func()) {
+	// A handler that returns would do the same, and would have to wait for it, with a goroutine of its own.
+	end, is := grpc.ServerTransportStreamFromContext(stream).(interface{ WriteStatus(s *status.Status) error })
+	if ended == nil || !is {
+		return func() {}
+	}
+	release := context.AfterFunc(ended, func() { _ = end.WriteStatus(status.Convert(why)) }) // or the connection is gone
+	return func() { release() }
 }

@@ -105,7 +105,7 @@ func TestAStreamThatEndsIsNotCountedAsRefused(t *testing.T) {
 		p.ask(ads.Cluster)
 		p.gets()
 	}
-	close(w.ended["deleted"])
+	w.ended["deleted"].end()
 	deleted.ends()
 	if err := left.stream.CloseSend(); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestAStreamEndsWithItsPod(t *testing.T) {
 	p := w.connect("web-0")
 	p.ask(ads.Cluster)
 	p.gets()
-	close(w.ended["web-0"])
+	w.ended["web-0"].end()
 	if end := p.ends(); end.Code() != codes.PermissionDenied {
 		t.Errorf("it ends with %v", end)
 	}

@@ -3,7 +3,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,35 +20,52 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 )
 
-// session is one stream of one proxy.
+// session is one stream of one proxy. It decides and sends in turns: that of the goroutine of the
+// stream, which reads requests, and those of goroutines that wake it, each for as long as that takes.
 type session struct {
 	server *Server
 	proxy  identity.Proxy
 	pod    *pod
 	names  int // that the pod keeps for this stream
 	group  *Group
-	ended  <-chan struct{}
+	ended  context.Context
 	// unserved is asked by whoever asks for proxies, and not by the session.
 	unserved func() []string
 	leave    func()
 	stream   grpc.ServerStream
 
-	requests chan *request
-	failed   chan error // why no more requests come
-	asked    chan question
+	// turn holds one thing while a goroutine decides, sends or describes; the stream begins with one in it.
+	turn chan struct{}
+	// woken says that a goroutine waits for its turn to catch up.
+	woken atomic.Bool
 	// sending is the response that the proxy has not read yet.
 	sending atomic.Pointer[ads.Send]
 
+	since time.Time
+	node  atomic.Pointer[node]
+
+	// What follows belongs to the turn.
+
+	// over is why nothing is decided any more; io.EOF when the proxy has ended the stream.
+	over error
 	// started makes room for another proxy that starts, which late does at the latest;
-	// nil for one that came back.
+	// nil for one that came back, and for one that has started.
 	started func()
 	late    *time.Timer
+	decide  *ads.Stream
+	at      *revision
+	old     bool
+	timer   *time.Timer
+}
 
-	since  time.Time
-	node   atomic.Pointer[node]
-	decide *ads.Stream
-	at     *revision
-	aged   *ageing
+func newSession(s *Server, in Admission, stream grpc.ServerStream) *session {
+	own := &session{
+		server: s, proxy: in.Proxy, group: in.Group, ended: in.Ended, unserved: in.Unserved, leave: in.Leave, stream: stream,
+		turn: make(chan struct{}, 1), since: time.Now(),
+	}
+	own.turn <- struct{}{}
+	own.node.Store(&node{})
+	return own
 }
 
 // errGone is why a stream ends with its pod.
@@ -57,36 +73,15 @@ var errGone = status.Error(codes.PermissionDenied, "the pod of this proxy is gon
 
 // run serves the stream until it ends.
 func (s *session) run(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	go s.read(ctx) // ends when the stream does, which is when this has returned
-
-	first, err := s.first(ctx)
-	if s.started != nil {
-		defer s.started()
-		defer s.late.Stop()
-	}
-	if first == nil || err != nil {
-		return err
-	}
-	s.at = s.group.now()
-	s.decide = ads.NewStream(s.server.config.Stream, s.server.proofs, s.server.missing, s.at.view)
-	s.aged = s.server.aged.Load()
-	s.decide.Age(time.Now(), s.aged.old) // nothing is known of the proxy yet
-	if err := s.receive(first); err != nil {
-		return err
-	}
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		if s.started != nil && s.decide.Settled() {
-			s.started()
-		}
-		s.arm(timer)
-		if more, err := s.step(ctx, timer.C); !more {
-			return err
+	err := s.begin(ctx)
+	s.over = err
+	<-s.turn
+	for r := (&request{}); err == nil; {
+		if err = s.read(r); err == nil {
+			err = s.inTurn(func() error { return s.receive(r) })
 		}
 	}
+	return s.end(err)
 }
 
 // left tells the directory that the stream has ended.
@@ -96,62 +91,87 @@ func (s *session) left() {
 	}
 }
 
-// step does what comes next; false when the stream ends.
-func (s *session) step(ctx context.Context, tick <-chan time.Time) (bool, error) {
-	select {
-	case r := <-s.requests:
-		err := s.receive(r)
-		return err == nil, err
-	case <-s.at.next:
-		now, changed := s.group.since(s.at)
-		s.at = now
-		s.pod.earn(s.server.config.Requests, changed, time.Now())
-		err := s.carry(s.decide.Publish(time.Now(), now.view, changed))
-		return err == nil, err
-	case <-s.aged.changed:
-		s.aged = s.server.aged.Load()
-		err := s.carry(s.decide.Age(time.Now(), s.aged.old))
-		return err == nil, err
-	case <-tick:
-		err := s.carry(s.decide.Tick(time.Now()))
-		return err == nil, err
-	case q := <-s.asked:
-		q.answer <- s.describe(q.Query)
-		return true, nil
-	case err := <-s.failed:
-		return false, err
-	case <-s.ended:
-		return false, errGone
-	case <-ctx.Done():
-		return false, s.over()
+// inTurn does something unless the stream is over, and then waits for the next thing. An error ends the
+// stream.
+func (s *session) inTurn(do func() error) error {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	if s.over == nil {
+		if s.over = do(); s.over == nil {
+			s.rest()
+		}
+	}
+	return s.over
+}
+
+// rest has the session woken when time has something to do.
+func (s *session) rest() {
+	if s.started != nil && s.decide.Settled() {
+		s.hasStarted()
+	}
+	next := s.decide.Next()
+	if next.IsZero() {
+		s.timer.Stop()
+		return
+	}
+	s.timer.Reset(max(0, time.Until(next)))
+}
+
+// wake has the session catch up, once however often it is woken before that.
+func (s *session) wake() {
+	if s.woken.CompareAndSwap(false, true) {
+		go func() { _ = s.inTurn(s.catchUp) }() // the goroutine of the stream returns the error
 	}
 }
 
-// read hands on one request after the other.
-func (s *session) read(ctx context.Context) {
-	for {
-		r := &request{}
-		if err := s.stream.RecvMsg(r); err != nil {
-			s.failed <- readError(err)
-			return
-		}
-		select {
-		case s.requests <- r:
-		case <-ctx.Done():
-			s.failed <- nil
-			return
+// catchUp does what has become due since the last turn. A response that cannot be sent ends the stream.
+func (s *session) catchUp() error {
+	s.woken.Store(false) // what wakes the session from now on may come after what is looked at
+	now := time.Now()
+	if old := s.server.old.Load(); old != s.old {
+		s.old = old
+		if err := s.carry(s.decide.Age(now, old)); err != nil {
+			return err
 		}
 	}
+	if current, changed := s.group.since(s.at); current != s.at {
+		s.at = current
+		s.pod.earn(s.server.config.Requests, changed, now)
+		if err := s.carry(s.decide.Publish(now, current.view, changed)); err != nil {
+			return err
+		}
+	}
+	if next := s.decide.Next(); !next.IsZero() && !now.Before(next) {
+		return s.carry(s.decide.Tick(now))
+	}
+	return nil
 }
 
-// over is why a stream has ended: of a message that cannot be read gRPC tells the proxy,
-// and ends the stream, before it tells us.
-func (s *session) over() error { return <-s.failed }
-
-// readError is nil when the proxy has ended the stream.
-func readError(err error) error {
-	if errors.Is(err, io.EOF) || status.Code(err) == codes.Canceled {
+// end has nothing decided any more, and says why: nil when the proxy has ended the stream.
+func (s *session) end(err error) error {
+	err = s.inTurn(func() error { return err })
+	s.group.leave(s)
+	if s.started != nil { // no other goroutine does anything in its turn any more
+		s.hasStarted()
+	}
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	switch {
+	case s.ended != nil && s.ended.Err() != nil:
+		return errGone
+	case errors.Is(err, io.EOF):
 		return nil
+	}
+	return err
+}
+
+// read waits for a request; io.EOF says that the proxy has ended the stream. Of a message that cannot be read
+// gRPC tells the proxy.
+func (s *session) read(r *request) error {
+	err := s.stream.RecvMsg(r)
+	if status.Code(err) == codes.Canceled {
+		return io.EOF
 	}
 	return err
 }
@@ -163,26 +183,32 @@ func refuses(err error) bool {
 	return slices.Contains([]codes.Code{codes.FailedPrecondition, codes.InvalidArgument, codes.ResourceExhausted, codes.Internal}, status.Code(err))
 }
 
-// first waits for the first request, which says whether the proxy starts.
-func (s *session) first(ctx context.Context) (*request, error) {
-	select {
-	case r := <-s.requests:
-		known := r.node // and not what was asked for with it
-		s.node.Store(&known)
-		if err := s.served(r.node); err != nil {
-			return nil, err
-		}
-		if len(r.Initial) > 0 {
-			return r, nil
-		}
-		return r, s.awaitStart(ctx)
-	case err := <-s.failed:
-		return nil, err
-	case <-s.ended:
-		return nil, errGone
-	case <-ctx.Done():
-		return nil, s.over()
+// begin waits for the first request, which says whether the proxy starts, and takes it.
+func (s *session) begin(ctx context.Context) error {
+	var first request
+	if err := s.read(&first); err != nil {
+		return err
 	}
+	known := first.node // and not what was asked for with it
+	s.node.Store(&known)
+	if err := s.served(first.node); err != nil {
+		return err
+	}
+	if len(first.Initial) == 0 {
+		if err := s.awaitStart(ctx); err != nil {
+			return err
+		}
+	}
+	s.at = s.group.join(s)
+	s.decide = ads.NewStream(s.server.config.Stream, s.server.proofs, s.server.missing, s.at.view)
+	s.old = s.server.old.Load()
+	s.decide.Age(time.Now(), s.old) // nothing is known of the proxy yet
+	s.timer = time.AfterFunc(time.Hour, s.wake)
+	if err := s.receive(&first); err != nil {
+		return err
+	}
+	s.rest()
+	return nil
 }
 
 // awaitStart waits until there is room for another proxy that starts. Waiting costs no
@@ -194,13 +220,16 @@ func (s *session) awaitStart(ctx context.Context) error {
 		s.started = func() { once.Do(func() { <-s.server.starting }) }
 		s.late = time.AfterFunc(s.server.config.StartTime, s.started)
 		return nil
-	case err := <-s.failed:
-		return err
-	case <-s.ended:
-		return errGone
 	case <-ctx.Done():
-		return cmp.Or(s.over(), context.Cause(ctx))
+		return context.Cause(ctx)
 	}
+}
+
+// hasStarted makes room for another proxy that starts.
+func (s *session) hasStarted() {
+	s.late.Stop()
+	s.started()
+	s.started = nil
 }
 
 // served says that an Envoy is new enough.
@@ -271,14 +300,4 @@ func size(send *ads.Send) (n int) {
 		n += len(r.Body)
 	}
 	return n
-}
-
-// arm sets the timer for when the stream has something to do.
-func (s *session) arm(timer *time.Timer) {
-	next := s.decide.Next()
-	if next.IsZero() {
-		timer.Stop()
-		return
-	}
-	timer.Reset(max(0, time.Until(next)))
 }

@@ -115,20 +115,14 @@ func (s *Server) chosen(q Query) (page []*session, more bool) {
 	return page[:end], end < len(page)
 }
 
-// question to a session.
-type question struct {
-	Query
-	answer chan<- Connected
-}
-
 // ask the session about itself.
 func (s *session) ask(ctx context.Context, q Query) Connected {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	answer := make(chan Connected, 1)
 	select {
-	case s.asked <- question{q, answer}:
-		return <-answer
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+		return s.describe(q)
 	case <-ctx.Done():
 		known := s.known()
 		known.Blocked = s.sending.Load() != nil
@@ -145,6 +139,9 @@ func (s *session) known() Connected {
 
 func (s *session) describe(q Query) Connected {
 	known := s.known()
+	if known.Waiting = s.decide == nil; known.Waiting { // it ends before it has begun
+		return known
+	}
 	known.Counts = s.decide.Count(q.Of)
 	if q.Details {
 		known.Resources = s.decide.States(q.Of)

@@ -75,18 +75,16 @@ var errWire = errors.New("malformed protobuf")
 
 // Decode implements Decoder.
 func (r *request) Decode(data []byte) error {
-	read, err := decode(data)
-	if err != nil {
+	if err := r.decode(data); err != nil {
 		return err
 	}
-	*r = *read
 	r.bytes = len(data) - min(nodeBytes(data), maxNode)
 	return nil
 }
 
-// decode reads a request. It keeps nothing of data.
-func decode(data []byte) (*request, error) {
-	r := &request{}
+// decode reads a request in place of the one that was there.
+func (r *request) decode(data []byte) error {
+	*r = request{}
 	names := 0
 	err := fields(data, func(number int, value []byte) error {
 		var err error
@@ -99,7 +97,7 @@ func decode(data []byte) (*request, error) {
 		case requestNode:
 			err = r.node.decode(value)
 		case requestURL:
-			r.url, err = text(value)
+			r.url, err = typeURL(value)
 		case requestSubscribe:
 			r.Subscribe, err = appendName(r.Subscribe, value)
 		case requestUnsubscribe:
@@ -115,9 +113,9 @@ func decode(data []byte) (*request, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading a discovery request: %w", err)
+		return fmt.Errorf("reading a discovery request: %w", err)
 	}
-	return r, nil
+	return nil
 }
 
 // nodeBytes returns the length of the node of a request that was decoded.
@@ -231,6 +229,16 @@ func numbers(data []byte, into []uint64) error {
 func appendName(names []string, value []byte) ([]string, error) {
 	name, err := text(value)
 	return append(names, name), err
+}
+
+// typeURL is a text, of which there is one for all requests if the type is served.
+func typeURL(value []byte) (string, error) {
+	for kind := ads.Cluster; kind <= ads.Route; kind++ {
+		if url := kind.URL(); string(value) == url {
+			return url, nil
+		}
+	}
+	return text(value)
 }
 
 // text is a name or a version.

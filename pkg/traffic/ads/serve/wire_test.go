@@ -60,6 +60,11 @@ func example() *discovery.DeltaDiscoveryRequest {
 	}
 }
 
+func decode(data []byte) (*request, error) {
+	r := &request{url: "of the request before", Request: ads.Request{Subscribe: []string{"a"}, Initial: map[string]string{"a": "b"}, Refused: true}}
+	return r, r.decode(data)
+}
+
 func TestARequestIsReadAsProtobufReadsIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, names := example(), rapid.SliceOf(rapid.String())

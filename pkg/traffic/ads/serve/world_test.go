@@ -38,6 +38,12 @@ func resource(kind ads.Type, name, content string) *ads.Resource {
 // nothing stands for what is not there.
 func nothing(ads.Key) *ads.Resource { return nil }
 
+// ending of a pod.
+type ending struct {
+	context.Context
+	end context.CancelFunc
+}
+
 // world is a server, and the directory and the observer of it.
 type world struct {
 	t      testing.TB
@@ -46,7 +52,7 @@ type world struct {
 	client discovery.AggregatedDiscoveryServiceClient
 
 	mu      sync.Mutex
-	ended   map[string]chan struct{} // by token
+	ended   map[string]ending // by token
 	opened  int
 	refused map[codes.Code]int
 	bounds  map[serve.Bound]int
@@ -60,7 +66,7 @@ func newWorld(t testing.TB, config serve.Config) *world {
 
 // newWorldOf is one whose directory is another.
 func newWorldOf(t testing.TB, config serve.Config, directory func(*world) serve.Directory) *world {
-	w := &world{t: t, group: serve.NewGroup(nil), ended: map[string]chan struct{}{}, refused: map[codes.Code]int{}, bounds: map[serve.Bound]int{}}
+	w := &world{t: t, group: serve.NewGroup(nil), ended: map[string]ending{}, refused: map[codes.Code]int{}, bounds: map[serve.Bound]int{}}
 	w.server = serve.New(config, directory(w), serve.NewProofs(), nothing, w)
 	w.client = discovery.NewAggregatedDiscoveryServiceClient(grpcpipe.Dial(t, w.server.Register, serve.Options()...))
 	return w
@@ -74,10 +80,11 @@ func (w *world) Admit(_ context.Context, authorization []string) (serve.Admissio
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended[token] == nil {
-		w.ended[token] = make(chan struct{})
+	if w.ended[token].end == nil {
+		ctx, end := context.WithCancel(context.Background())
+		w.ended[token] = ending{ctx, end}
 	}
-	return serve.Admission{Proxy: identity.Proxy{Namespace: "shop", Pod: token, PodUID: token}, Group: w.group, Ended: w.ended[token]}, nil
+	return serve.Admission{Proxy: identity.Proxy{Namespace: "shop", Pod: token, PodUID: token}, Group: w.group, Ended: w.ended[token].Context}, nil
 }
 
 func (w *world) Opened(identity.Proxy) {

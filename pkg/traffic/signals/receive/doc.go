@@ -18,5 +18,5 @@
 // what else it tells is left out and counted as [ReasonCluster]. A stream ends with its
 // pod.
 //
-// Adapter. It uses Envoy types, the network and goroutines.
+// Adapter. It uses Envoy types and the network.
 package receive

@@ -70,12 +70,7 @@ func (s *Server) close(uid string) {
 // spend the tokens of a message.
 func (s *Server) spend(in Admission, bytes int) error {
 	s.mu.Lock()
-	own := s.pods[in.Proxy.PodUID]
-	if own == nil { // its stream has ended
-		s.mu.Unlock()
-		return errGone
-	}
-	err := own.spend(bytes, s.now())
+	err := s.pods[in.Proxy.PodUID].spend(bytes, s.now())
 	s.mu.Unlock()
 	if err != nil {
 		s.observer.Rejected(ReasonRate, 1)

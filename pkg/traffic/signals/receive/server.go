@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 )
@@ -27,8 +28,8 @@ type Admission struct {
 	Gateway bool
 	// Has says whether the proxy was given a cluster.
 	Has func(cluster string) bool
-	// Ended closes when its pod is gone or is to come back; nil if that never happens.
-	Ended <-chan struct{}
+	// Ended is done when its pod is gone or is to come back; nil if that never happens.
+	Ended context.Context
 	// Leave is called when its stream has ended; may be nil.
 	Leave func()
 }
@@ -138,14 +139,12 @@ func (s *Server) stream(_ any, stream grpc.ServerStream) error {
 		return err
 	}
 	defer s.close(in.Proxy.PodUID)
-	done := make(chan error, 1)
-	go func() { done <- s.receive(stream, in) }() // ends when the stream does
-	select {
-	case err := <-done:
-		return err
-	case <-in.Ended:
+	defer serve.EndWith(ctx, in.Ended, errGone)()
+	err = s.receive(stream, in)
+	if in.Ended != nil && in.Ended.Err() != nil {
 		return errGone // the next stream of the proxy goes on, unless [Server.Ended] says otherwise
 	}
+	return err
 }
 
 func refusal(err error) Reason {

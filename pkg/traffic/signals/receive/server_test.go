@@ -31,6 +31,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const patience = time.Minute
 
+// ending of a pod.
+type ending struct {
+	context.Context
+	end context.CancelFunc
+}
+
 // world is a server, and the directory and the observer of it.
 type world struct {
 	t      *testing.T
@@ -38,7 +44,7 @@ type world struct {
 	client metricsv3.MetricsServiceClient
 
 	mu       sync.Mutex
-	ended    map[string]chan struct{} // by token
+	ended    map[string]ending // by token
 	left     int
 	streams  int
 	messages int
@@ -46,7 +52,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T, config receive.Config) *world {
-	w := &world{t: t, ended: map[string]chan struct{}{}, rejected: map[receive.Reason]int{}}
+	w := &world{t: t, ended: map[string]ending{}, rejected: map[receive.Reason]int{}}
 	w.server = receive.New(config, w, w, time.Now)
 	w.client = metricsv3.NewMetricsServiceClient(grpcpipe.Dial(t, w.server.Register, serve.Options()...))
 	return w
@@ -64,11 +70,12 @@ func (w *world) Admit(_ context.Context, authorization []string) (receive.Admiss
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ended[token] == nil {
-		w.ended[token] = make(chan struct{})
+	if w.ended[token].end == nil {
+		ctx, end := context.WithCancel(context.Background())
+		w.ended[token] = ending{ctx, end}
 	}
 	return receive.Admission{
-		Proxy: identity.Proxy{Namespace: "shop", Pod: token, PodUID: token}, Ended: w.ended[token],
+		Proxy: identity.Proxy{Namespace: "shop", Pod: token, PodUID: token}, Ended: w.ended[token].Context,
 		Has: func(cluster string) bool { return strings.HasPrefix(cluster, "shop/web|") },
 		Leave: func() {
 			w.mu.Lock()
@@ -231,7 +238,7 @@ func TestAStreamEndsWithItsPod(t *testing.T) {
 	s := w.connect("a")
 	s.tell("shop/web|80|stable", 1)
 	w.counted(map[string]uint64{"stable": 1})
-	close(w.ended["a"])
+	w.ended["a"].end()
 	if end := s.ends(); end.Code() != codes.PermissionDenied {
 		t.Errorf("it ends with %v", end)
 	}
