@@ -29,6 +29,7 @@ import (
 type asked struct {
 	*invocation.Cluster
 	user authenticationv1.UserInfo
+	now  func() time.Time
 }
 
 func (a asked) Whoami(context.Context) (authenticationv1.UserInfo, error) { return a.user, nil }
@@ -36,7 +37,7 @@ func (a asked) Whoami(context.Context) (authenticationv1.UserInfo, error) { retu
 // DryRuns sends none: pages write nothing.
 func (a asked) DryRuns() exec.Targets { return nil }
 
-func (a asked) Now() time.Time { return clitest.Now }
+func (a asked) Now() time.Time { return a.now() }
 
 // alice may read all and write nothing.
 func alice() authenticationv1.UserInfo {
@@ -58,7 +59,7 @@ func open(t *testing.T, f clitest.Cluster, user authenticationv1.UserInfo) *brow
 	t.Helper()
 	b := &browser{t: t}
 	c := f.Connect(t)
-	b.Pages = New(Cluster{Cluster: asked{c, user}, Mapper: c.Mapper, Live: c.Live, Allows: allowsReads}, http.NotFoundHandler(), slog.New(slog.NewTextHandler(&b.log, nil)))
+	b.Pages = New(Cluster{Cluster: asked{c, user, func() time.Time { return clitest.Now }}, Mapper: c.Mapper, Live: c.Live, Allows: allowsReads}, http.NotFoundHandler(), slog.New(slog.NewTextHandler(&b.log, nil)))
 	return b
 }
 

@@ -231,7 +231,9 @@ func TestAPageIsSentWhenSomethingIsNew(t *testing.T) {
 	f := shop(t)
 	b := open(t, f, alice())
 	now := clitest.Now
-	b.cluster.Now = func() time.Time { return now }
+	cluster := b.cluster.Cluster.(asked) //nolint:forcetypeassert // open has it so
+	cluster.now = func() time.Time { return now }
+	b.cluster.Cluster = cluster
 	conditional := func(tag string) *httptest.ResponseRecorder {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/plans?phase=Sealing", nil)
 		r.Header.Set("If-None-Match", tag)

@@ -210,7 +210,11 @@ func (s *Server) delta(_ any, stream grpc.ServerStream) error {
 		return err
 	}
 	defer s.remove(own)
-	defer EndWith(ctx, in.Ended, errGone)()
+	stop, err := EndWith(ctx, in.Ended, errGone)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	s.observer.Opened(own.proxy)
 	err = own.run(ctx)
 	if refuses(err) {
@@ -222,12 +226,16 @@ func (s *Server) delta(_ any, stream grpc.ServerStream) error {
 
 // EndWith ends a stream of gRPC with a status as soon as another context is done, which may be nil: also
 // one whose handler waits for a request, or for a proxy that does not read. stop lets go of that context.
-func EndWith(stream, ended context.Context, why error) (stop func()) {
+// A stream that cannot be ended from outside is an error, since it would outlive its pod.
+func EndWith(stream, ended context.Context, why error) (stop func(), err error) {
+	if ended == nil {
+		return func() {}, nil
+	}
 	// A handler that returns would do the same, and would have to wait for it, with a goroutine of its own.
 	end, is := grpc.ServerTransportStreamFromContext(stream).(interface{ WriteStatus(s *status.Status) error })
-	if ended == nil || !is {
-		return func() {}
+	if !is {
+		return nil, status.Error(codes.Internal, "the transport cannot end a stream")
 	}
 	release := context.AfterFunc(ended, func() { _ = end.WriteStatus(status.Convert(why)) }) // or the connection is gone
-	return func() { release() }
+	return func() { release() }, nil
 }

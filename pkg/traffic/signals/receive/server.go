@@ -139,7 +139,11 @@ func (s *Server) stream(_ any, stream grpc.ServerStream) error {
 		return err
 	}
 	defer s.close(in.Proxy.PodUID)
-	defer serve.EndWith(ctx, in.Ended, errGone)()
+	stop, err := serve.EndWith(ctx, in.Ended, errGone)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	err = s.receive(stream, in)
 	if in.Ended != nil && in.Ended.Err() != nil {
 		return errGone // the next stream of the proxy goes on, unless [Server.Ended] says otherwise
