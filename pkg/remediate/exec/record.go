@@ -189,7 +189,7 @@ func (r *run) nameBeginning(ctx context.Context, next *v1alpha1.RemediationPlanS
 	case begins:
 		return err
 	case next.Phase == v1alpha1.PlanCreated, err != nil && next.Phase == v1alpha1.PlanSealing:
-		return nil //nolint:nilerr // the next phase needs the record, and tries again
+		return nil // the next phase needs the record, and tries again
 	case err != nil:
 		return err
 	}
