@@ -144,7 +144,8 @@ func (s *State) granted(step *v1alpha1.PlanStep) Effect {
 			n.StartTime = s.at()
 		}
 	})
-	e.Forget.Brakes, e.Passing = true, true
+	e.Passing = true
+	e.Forget.Brakes = true
 	return e
 }
 
