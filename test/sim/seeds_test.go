@@ -5,4 +5,4 @@
 package sim_test
 
 // defaultSeeds are run in the quick run.
-const defaultSeeds = 300
+const defaultSeeds = 330

@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("sim.seeds", 0, "how many seeds are run; 0: 300, 20 under the race detector, and 20,000 with PLUMBLINE_LONG")
+	seeds = flag.Int("sim.seeds", 0, "how many seeds are run; 0: 330, 20 under the race detector, and 20,000 with PLUMBLINE_LONG")
 	only  = flag.Int64("sim.seed", -1, "run this seed alone, and tell all of it")
 	find  = flag.String("sim.find", "", "tell which seeds have this among what was seen")
 	all   = flag.Bool("sim.all", false, "go on after a promise is broken, and tell only which ones are")

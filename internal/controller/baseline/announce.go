@@ -35,9 +35,17 @@ func (r *Reconciler) tell(s *subject, d *decision) {
 		return // nothing can be created there any more, events included
 	}
 	for _, e := range d.events {
-		r.announce(s, d, e)
+		if !toldByExecutor(s, e.Event) {
+			r.announce(s, d, e)
+		}
 	}
 	r.tellChecks(s, d)
+}
+
+// toldByExecutor says that a plan has the target of a drift that is gone. The executor tells about
+// that object how the step of the plan ended.
+func toldByExecutor(s *subject, e specguard.Event) bool {
+	return e.Reason == specguard.ReasonDriftResolved && s.baseline != nil && s.baseline.Status.PlanName != ""
 }
 
 // news is an event and the version of the object that it is about.

@@ -9,8 +9,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	testingclock "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
@@ -69,6 +71,37 @@ func TestAnEventIsToldOnceWhereThereIsAnObject(t *testing.T) {
 			r := &Reconciler{Recorder: recorder, told: newAnnouncements(), budget: newEventBudget()}
 			e := specguard.Event{Type: specguard.EventWarning, Reason: specguard.ReasonDriftDetected, Message: "m"}
 			r.announce(&subject{key: webKey, now: epoch, baseline: &v1alpha1.Baseline{}}, &decision{state: tc.state}, news{Event: e})
+			if len(recorder.Events) != tc.want {
+				t.Errorf("%d Events, want %d", len(recorder.Events), tc.want)
+			}
+		})
+	}
+}
+
+// The executor tells about the same object how its step ended.
+func TestADriftThatAPlanPutsBackEndsWithoutAnEventOfItsOwn(t *testing.T) {
+	tests := map[string]struct {
+		plan   string
+		reason specguard.EventReason
+		want   int
+	}{
+		"the drift of an object that a plan has is gone": {"plan", specguard.ReasonDriftResolved, 0},
+		"the drift of an object is gone":                 {"", specguard.ReasonDriftResolved, 1},
+		"an object that a plan has drifts":               {"plan", specguard.ReasonDriftDetected, 1},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			recorder := events.NewFakeRecorder(2)
+			metrics, err := NewMetrics(prometheus.NewRegistry(), testingclock.NewFakePassiveClock(epoch))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &Reconciler{Recorder: recorder, Metrics: metrics, told: newAnnouncements(), budget: newEventBudget()}
+			baseline := &v1alpha1.Baseline{Status: v1alpha1.BaselineStatus{PlanName: tc.plan}}
+			r.tell(&subject{key: webKey, now: epoch, baseline: baseline}, &decision{
+				state:  specguard.State{Drift: v1alpha1.StateInSync},
+				events: []news{{Event: specguard.Event{Type: specguard.EventNormal, Reason: tc.reason, Message: "m"}}},
+			})
 			if len(recorder.Events) != tc.want {
 				t.Errorf("%d Events, want %d", len(recorder.Events), tc.want)
 			}

@@ -15,10 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testingclock "k8s.io/utils/clock/testing"
+	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/internal/lag"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
@@ -72,6 +74,56 @@ func TestAKindThatCannotBeReadIsNoReasonToCountWithoutPause(t *testing.T) {
 				t.Errorf("the next count is in %s, want %s", got, tc.want)
 			}
 		})
+	}
+}
+
+// A repair moves the number of drifted objects there and back. What else changes is stored at once.
+func TestTheNumberOfDriftedObjectsIsStoredASecondLater(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(epoch)
+	types := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(types); err != nil {
+		t.Fatal(err)
+	}
+	guard := specGuard("web", kind("apps/v1", "Deployment"))
+	client := fake.NewClientBuilder().WithScheme(types).WithObjects(&guard).WithStatusSubresource(&guard).Build()
+	c := &Status{Client: client, Clock: clock, Kinds: kinds{Synced: true}}
+	ref := specguard.GuardRef{Namespace: "shop", Name: "web"}
+	snapshot := &guards.Snapshot{Refs: map[specguard.GuardRef]time.Time{ref: epoch}}
+	count := func(objects, drifted int32) (stored v1alpha1.GuardStatus, again time.Duration) {
+		t.Helper()
+		counted := round{again: countAgain}
+		counts := map[specguard.GuardRef]guards.Tally{ref: {Objects: objects, Drifted: drifted}}
+		if err := c.writeGuards(t.Context(), snapshot, counts, &counted); err != nil {
+			t.Fatal(err)
+		}
+		var got v1alpha1.SpecGuard
+		if err := client.Get(t.Context(), ctrlclient.ObjectKeyFromObject(&guard), &got); err != nil {
+			t.Fatal(err)
+		}
+		return got.Status, counted.again
+	}
+	steps := []struct {
+		name             string
+		after            time.Duration
+		objects, drifted int32
+		wantDrifted      int32
+		wantObjects      int32
+		wantAgain        time.Duration
+	}{
+		{"the first count is stored", 0, 10, 0, 0, 10, countAgain},
+		{"a drift waits", time.Second, 10, 1, 0, 10, lag.Most},
+		{"another one waits no longer", lag.Most / 4, 10, 2, 0, 10, lag.Most * 3 / 4},
+		{"a repair leaves nothing to store", lag.Most / 4, 10, 0, 0, 10, countAgain},
+		{"the next drift waits for a second of its own", lag.Most, 10, 3, 0, 10, lag.Most},
+		{"it is stored then", lag.Most, 10, 3, 3, 10, countAgain},
+		{"the number of objects does not wait, and takes the drift along", 0, 11, 4, 4, 11, countAgain},
+	}
+	for _, step := range steps {
+		clock.SetTime(clock.Now().Add(step.after))
+		stored, again := count(step.objects, step.drifted)
+		if stored.Drifted != step.wantDrifted || stored.Objects != step.wantObjects || again != step.wantAgain {
+			t.Errorf("%s: %d of %d are stored, and the next count is in %s", step.name, stored.Drifted, stored.Objects, again)
+		}
 	}
 }
 

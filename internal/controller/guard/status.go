@@ -26,6 +26,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/condition"
 	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/internal/lag"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
@@ -63,6 +64,8 @@ type Status struct {
 	// Recorder tells on the guard which mass drift began, and that all ended.
 	Recorder events.EventRecorder
 	Metrics  *MassDriftMetrics
+
+	lags lag.Times
 
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -123,13 +126,40 @@ func (c *Status) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 		return reconcile.Result{}, fmt.Errorf("listing baselines: %w", err)
 	}
 	counts := guards.Tallies(baselines.Items)
-	var frozen frozenScopes
+	counted := round{again: c.again(snapshot)}
 	failed := errors.Join(
-		c.writeGuards(ctx, snapshot, counts, &frozen),
-		c.writeClusterGuards(ctx, snapshot, counts, &frozen),
+		c.writeGuards(ctx, snapshot, counts, &counted),
+		c.writeClusterGuards(ctx, snapshot, counts, &counted),
 	)
-	c.Metrics.set(frozen)
-	return reconcile.Result{RequeueAfter: c.again(snapshot)}, failed
+	c.Metrics.set(counted.frozen)
+	return reconcile.Result{RequeueAfter: counted.again}, failed
+}
+
+// round is what one count of all guards has found, and when to count again.
+type round struct {
+	frozen frozenScopes
+	again  time.Duration
+}
+
+func keyOf(ref specguard.GuardRef) string { return ref.Namespace + "/" + ref.Name }
+
+// isNews says whether a status is to be stored now. The number of drifted objects alone waits: a
+// repair moves it there and back.
+func (c *Status) isNews(ref specguard.GuardRef, stored, next *v1alpha1.GuardStatus, counted *round) bool {
+	drifted := *stored
+	drifted.Drifted = next.Drifted
+	switch {
+	case equality.Semantic.DeepEqual(*stored, *next):
+		c.lags.Forget(keyOf(ref))
+		return false
+	case !equality.Semantic.DeepEqual(drifted, *next):
+		return true
+	}
+	left := c.lags.Left(keyOf(ref), c.Clock.Now())
+	if left > 0 {
+		counted.again = min(counted.again, left)
+	}
+	return left <= 0
 }
 
 // again says when to count without an event: soon while a kind is being listed, and
@@ -147,7 +177,7 @@ func (c *Status) again(snapshot *guards.Snapshot) time.Duration {
 	return next
 }
 
-func (c *Status) writeGuards(ctx context.Context, snapshot *guards.Snapshot, counts map[specguard.GuardRef]guards.Tally, frozen *frozenScopes) error {
+func (c *Status) writeGuards(ctx context.Context, snapshot *guards.Snapshot, counts map[specguard.GuardRef]guards.Tally, counted *round) error {
 	var list v1alpha1.SpecGuardList
 	if err := c.Client.List(ctx, &list); err != nil {
 		return fmt.Errorf("listing guards: %w", err)
@@ -158,20 +188,21 @@ func (c *Status) writeGuards(ctx context.Context, snapshot *guards.Snapshot, cou
 		next := g.DeepCopy()
 		ref := specguard.GuardRef{Namespace: g.Namespace, Name: g.Name}
 		c.fill(&next.Status, g.Generation, ref, &g.Spec, snapshot, counts[ref])
-		frozen.add(next.Status.MassDrift)
-		if equality.Semantic.DeepEqual(g.Status, next.Status) {
+		counted.frozen.add(next.Status.MassDrift)
+		if !c.isNews(ref, &g.Status, &next.Status, counted) {
 			continue
 		}
 		if err := c.Client.Status().Update(ctx, next); err != nil {
 			failed = append(failed, fmt.Errorf("writing the status of guard %s/%s: %w", g.Namespace, g.Name, err))
 			continue
 		}
+		c.lags.Forget(keyOf(ref))
 		c.tellMassDrift(next, &g.Status, &next.Status)
 	}
 	return errors.Join(failed...)
 }
 
-func (c *Status) writeClusterGuards(ctx context.Context, snapshot *guards.Snapshot, counts map[specguard.GuardRef]guards.Tally, frozen *frozenScopes) error {
+func (c *Status) writeClusterGuards(ctx context.Context, snapshot *guards.Snapshot, counts map[specguard.GuardRef]guards.Tally, counted *round) error {
 	var list v1alpha1.ClusterSpecGuardList
 	if err := c.Client.List(ctx, &list); err != nil {
 		return fmt.Errorf("listing cluster guards: %w", err)
@@ -183,15 +214,16 @@ func (c *Status) writeClusterGuards(ctx context.Context, snapshot *guards.Snapsh
 		next := g.DeepCopy()
 		ref := specguard.GuardRef{Name: g.Name}
 		c.fill(&next.Status, g.Generation, ref, &g.Spec.GuardSpec, snapshot, counts[ref])
-		frozen.add(next.Status.MassDrift)
+		counted.frozen.add(next.Status.MassDrift)
 		c.Enforcement.Observe(ctx, g, next, snapshot.Registered)
-		if equality.Semantic.DeepEqual(g.Status, next.Status) {
+		if !c.isNews(ref, &g.Status, &next.Status, counted) {
 			continue
 		}
 		if err := c.Client.Status().Update(ctx, next); err != nil {
 			failed = append(failed, fmt.Errorf("writing the status of cluster guard %s: %w", g.Name, err))
 			continue
 		}
+		c.lags.Forget(keyOf(ref))
 		c.tellMassDrift(next, &g.Status, &next.Status)
 	}
 	return errors.Join(failed...)

@@ -93,7 +93,9 @@ func (o *Observer) Ended(plan *v1alpha1.RemediationPlan) {
 		o.told(context.Background(), plan, kind, "")
 	}
 	o.logPlan("remediation.plan."+telemetry.SpellWord(string(status.Phase)), plan)
-	o.eventOnPlan(plan)
+	if status.Phase != v1alpha1.PlanSucceeded { // each of its targets has an Event, and that Event names the plan
+		o.eventOnPlan(plan)
+	}
 }
 
 // first says whether the end of a plan is to be told for the first time.

@@ -297,3 +297,26 @@ func TestAnEndIsToldOnceHoweverOftenItsAnnouncementIsTried(t *testing.T) {
 		t.Errorf("the observer remembers %v", w.ends)
 	}
 }
+
+// Each target of a plan has an Event that names the plan.
+func TestAPlanThatSucceedsHasNoEventBesideThoseOfItsTargets(t *testing.T) {
+	tests := map[string]struct {
+		phase v1alpha1.PlanPhase
+		want  []string
+	}{
+		"a success":      {v1alpha1.PlanSucceeded, []string{"Normal RemediationVerified plan plan-1: as it should be"}},
+		"a cancellation": {v1alpha1.PlanCanceled, []string{"Normal RemediationVerified plan plan-1: as it should be", "Normal PlanCanceled the plan is Canceled"}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := watch(t)
+			w.store(time.Second, func(s *v1alpha1.RemediationPlanStatus) {
+				s.Steps = []v1alpha1.PlanStep{{Index: 0, State: v1alpha1.StepVerified, Message: "as it should be"}}
+			})
+			w.store(2*time.Second, func(s *v1alpha1.RemediationPlanStatus) { s.Phase = tc.phase })
+			if diff := cmp.Diff(tc.want, w.noted()); diff != "" {
+				t.Errorf("Events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

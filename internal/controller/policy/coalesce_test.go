@@ -6,13 +6,13 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/plumbline-dev/plumbline/internal/lag"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -64,15 +64,15 @@ func TestTheStatusOfAPolicyIsWrittenOnceForARepairOfASecond(t *testing.T) {
 	stored := b.countStatusWrites(&refuse)
 	for _, happens := range []func(){func() {}, func() { b.setState("web", v1alpha1.StateInSync) }, b.endPlans} {
 		happens()
-		if again := b.look().RequeueAfter; again <= 0 || again > coalesceFor {
+		if again := b.look().RequeueAfter; again <= 0 || again > lag.Most {
 			t.Errorf("the policy is looked at again after %s", again)
 		}
-		b.clock.SetTime(b.clock.Now().Add(coalesceFor / 4))
+		b.clock.SetTime(b.clock.Now().Add(lag.Most / 4))
 	}
 	if *stored != 0 {
 		t.Errorf("the status was stored %d times within a second", *stored)
 	}
-	b.clock.SetTime(epoch.Add(coalesceFor))
+	b.clock.SetTime(epoch.Add(lag.Most))
 	refuse = errors.New("refused")
 	if _, err := b.tryLook(); !errors.Is(err, refuse) {
 		t.Errorf("the error is %v", err)
@@ -91,16 +91,16 @@ func TestTheStatusOfAPolicyIsWrittenOnceForARepairOfASecond(t *testing.T) {
 func TestCountsThatMoveBackAreNotWritten(t *testing.T) {
 	b := newBench(t)
 	b.look()
-	b.clock.SetTime(epoch.Add(coalesceFor))
+	b.clock.SetTime(epoch.Add(lag.Most))
 	b.look()
-	b.clock.SetTime(epoch.Add(2 * coalesceFor))
+	b.clock.SetTime(epoch.Add(2 * lag.Most))
 	b.look()
 	var refuse error
 	stored := b.countStatusWrites(&refuse)
 	for _, state := range []v1alpha1.DriftState{v1alpha1.StateInSync, v1alpha1.StateDrifted, v1alpha1.StateInSync} {
 		b.setState("web", state)
 		b.look()
-		b.clock.SetTime(b.clock.Now().Add(coalesceFor * 2 / 3))
+		b.clock.SetTime(b.clock.Now().Add(lag.Most * 2 / 3))
 	}
 	if *stored != 0 {
 		t.Errorf("the status was stored %d times", *stored)
@@ -139,13 +139,5 @@ func TestOnlyCountsOfAPolicyWait(t *testing.T) {
 				t.Errorf("it waits (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestAClockThatIsSetBackMakesNoLagLonger(t *testing.T) {
-	var l lags
-	l.left("auto", epoch)
-	if left := l.left("auto", epoch.Add(-time.Hour)); left != coalesceFor {
-		t.Errorf("%s are left", left)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/plumbline-dev/plumbline/internal/lag"
 	"github.com/plumbline-dev/plumbline/internal/planning"
 	"github.com/plumbline-dev/plumbline/internal/planning/planningtest"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -75,7 +76,7 @@ func TestAPlanIsMadeAndTold(t *testing.T) {
 	// A second look makes and tells nothing, and says why. It is not the last one: the
 	// executor asks how many of the others are healthy.
 	b.look()
-	b.clock.SetTime(epoch.Add(coalesceFor))
+	b.clock.SetTime(epoch.Add(lag.Most))
 	if result := b.look(); result.RequeueAfter != underWayAgain {
 		t.Errorf("the next look is in %s", result.RequeueAfter)
 	}

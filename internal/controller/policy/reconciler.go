@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/plumbline-dev/plumbline/internal/lag"
 	"github.com/plumbline-dev/plumbline/internal/planning"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/notify"
@@ -76,7 +77,7 @@ type Reconciler struct {
 	settling settling
 	told     memory
 	denials  denials
-	lags     lags
+	lags     lag.Times
 }
 
 // subject is one policy, and what is known and decided about it.
@@ -249,6 +250,6 @@ func earlier(a, b time.Time) time.Time {
 func (r *Reconciler) forget(policy string) {
 	r.told.forget(policy)
 	r.denials.forget(policy)
-	r.lags.forget(policy)
+	r.lags.Forget(policy)
 	r.Metrics.forget(policy)
 }

@@ -39,11 +39,11 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject) error {
 		return err
 	}
 	if equality.Semantic.DeepEqual(next.Status, s.policy.Status) {
-		r.lags.forget(s.policy.Name)
+		r.lags.Forget(s.policy.Name)
 		return nil
 	}
 	if sameButCounts(&s.policy.Spec.Safety, &next.Status, &s.policy.Status) {
-		if s.lag = r.lags.left(s.policy.Name, s.now); s.lag > 0 {
+		if s.lag = r.lags.Left(s.policy.Name, s.now); s.lag > 0 {
 			return nil
 		}
 	}
@@ -52,7 +52,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *subject) error {
 		return fmt.Errorf("writing the status of policy %s: %w", s.policy.Name, err)
 	}
 	s.lag = 0
-	r.lags.forget(s.policy.Name)
+	r.lags.Forget(s.policy.Name)
 	return nil
 }
 

@@ -61,7 +61,9 @@ func (r *Reconciler) tellCreated(s *subject, plan *v1alpha1.RemediationPlan) {
 		waits = "it waits for a person: " + planner.ExecuteCommand(plan.Namespace, plan.Name)
 		note += "; " + waits
 	}
-	r.Recorder.Eventf(s.policy, plan, corev1.EventTypeNormal, reasonPlanCreated, action, "%s", diff.TruncateText(note, maxNote))
+	if !r.beginsAtOnce(p) {
+		r.Recorder.Eventf(s.policy, plan, corev1.EventTypeNormal, reasonPlanCreated, action, "%s", diff.TruncateText(note, maxNote))
+	}
 	if r.Notifier == nil {
 		return
 	}
@@ -76,6 +78,12 @@ func (r *Reconciler) tellCreated(s *subject, plan *v1alpha1.RemediationPlan) {
 		e.Targets = append(e.Targets, notify.Target{Kind: t.Kind, Namespace: plan.Namespace, Name: t.Name, Reason: string(t.DriftType)})
 	}
 	r.Notifier.Notify(e)
+}
+
+// beginsAtOnce says that an executor begins a plan without a person and without a time. The executor
+// makes an Event about what such a plan waits for, or about each of its targets.
+func (r *Reconciler) beginsAtOnce(p *v1alpha1.PlannedRemediation) bool {
+	return r.Executor != "" && p.Request == nil && p.ScheduledTime == nil && !planner.WaitsForPerson(p)
 }
 
 func names(plan *v1alpha1.RemediationPlan) string {

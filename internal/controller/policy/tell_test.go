@@ -78,6 +78,32 @@ func TestAPlanThatWaitsForAPersonSaysWhatToRun(t *testing.T) {
 	}
 }
 
+// An executor tells about the targets of a plan that begins at once.
+func TestOnlyAPlanThatDoesNotBeginAtOnceHasAnEvent(t *testing.T) {
+	tests := map[string]struct {
+		executor string
+		trigger  v1alpha1.RemediationTrigger
+		want     int
+	}{
+		"a plan that begins at once":     {"executor", v1alpha1.TriggerImmediate, 0},
+		"a plan that waits for a person": {"executor", v1alpha1.TriggerManual, 1},
+		"a plan without an executor":     {"", v1alpha1.TriggerImmediate, 1},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			b, _ := newAccessBench(t, func(c *planningtest.Cluster) { c.Policy.Spec.Trigger = tc.trigger })
+			b.r.Executor = tc.executor
+			b.look()
+			if got := b.events(); len(b.plans()) != 1 || len(got) != tc.want {
+				t.Errorf("%d plans, events are %q, want %d", len(b.plans()), got, tc.want)
+			}
+			if len(b.told) != 1 {
+				t.Errorf("told %+v", b.told)
+			}
+		})
+	}
+}
+
 func driftOf(name string, level v1alpha1.SeverityLevel) *planner.Drift {
 	return &planner.Drift{
 		Namespace: "shop", Baseline: "deployments.apps." + name, DriftedHash: "h", FirstSeen: time.Unix(1, 0),

@@ -120,6 +120,8 @@ type run struct {
 	ledgers map[string]*v1alpha1.RemediationLedger
 	// noted says that there is a record whose head may not be kept yet.
 	noted bool
+	// before is the status that is stored, while the plan is ahead of it by one that passes; else nil.
+	before *v1alpha1.RemediationPlanStatus
 }
 
 // Carry carries one plan on as far as it goes now. An error means that nothing is
@@ -130,20 +132,28 @@ func (e *Executor) Carry(ctx context.Context, key types.NamespacedName) (Outcome
 		return Outcome{Done: true}, err
 	}
 	for range maxEffects {
-		effect := protocol.Next(r.state())
+		effect := r.next()
 		switch x := effect.(type) {
 		case protocol.Done:
 			return Outcome{Done: true}, r.withdraw(ctx)
 		case protocol.Wait:
 			return Outcome{Until: x.Until, Why: x.Why, Watch: r.awaited()}, r.explainWaiting(ctx, x.Why)
 		case protocol.WriteStatus:
+			if x.Passing {
+				r.hold(&x)
+				continue
+			}
 			again, err := r.writeStatus(ctx, x)
 			if err != nil || again {
 				return Outcome{Until: e.Time.Now(), Why: "somebody else wrote the plan"}, err
 			}
 		default:
-			if err := r.carry(ctx, effect); err != nil {
-				return Outcome{}, err
+			again, err := r.overtaken(ctx, effect)
+			if err == nil && !again {
+				err = r.carry(ctx, effect)
+			}
+			if again || err != nil {
+				return Outcome{Until: e.Time.Now(), Why: "somebody else wrote the plan"}, err
 			}
 		}
 		if ctx.Err() != nil { // the lease may be lost: nothing more is sent
@@ -164,6 +174,57 @@ func (e *Executor) begin(ctx context.Context, key types.NamespacedName) (*run, e
 		return nil, fmt.Errorf("reading plan %s: %w", key, err)
 	}
 	return r, nil
+}
+
+// next is what is to be done next. A status that passes is stored before an effect that another
+// executor would have to know of, and before a wait.
+func (r *run) next() protocol.Effect {
+	effect := protocol.Next(r.state())
+	if _, writes := effect.(protocol.WriteStatus); r.before != nil && !writes && !protocol.Precedes(effect) {
+		return protocol.WriteStatus{Status: *r.plan.Status.DeepCopy()}
+	}
+	return effect
+}
+
+// hold goes on from a status that is stored with the next one.
+func (r *run) hold(x *protocol.WriteStatus) {
+	r.before = r.stored().DeepCopy()
+	r.plan = r.plan.DeepCopy()
+	r.plan.Status = x.Status
+	r.forget(x.Forget)
+}
+
+// overtaken says that the plan was written while a status that passes was held. It is asked with the
+// other brakes: a person who brakes the plan writes it, and the store may hang after that.
+func (r *run) overtaken(ctx context.Context, effect protocol.Effect) (bool, error) {
+	if _, looks := effect.(protocol.Look); r.before == nil || !looks {
+		return false, nil
+	}
+	var now v1alpha1.RemediationPlan
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(r.plan), &now)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("reading plan %s/%s: %w", r.plan.Namespace, r.plan.Name, err)
+	}
+	return now.ResourceVersion != r.plan.ResourceVersion, nil
+}
+
+// stored is the status of the plan as it is stored.
+func (r *run) stored() *v1alpha1.RemediationPlanStatus {
+	if r.before != nil {
+		return r.before
+	}
+	return &r.plan.Status
+}
+
+// forget forgets facts that a status outdates.
+func (r *run) forget(what protocol.Forget) {
+	r.facts = r.facts.Without(what)
+	for _, step := range what.Steps {
+		delete(r.steps, step)
+	}
 }
 
 // awaited returns the targets that were written, and are not healthy yet.
@@ -188,7 +249,7 @@ func (r *run) state() *protocol.State {
 // writeStatus stores a status; again says that somebody else wrote the plan
 // meanwhile, and everything has to be read anew.
 func (r *run) writeStatus(ctx context.Context, x protocol.WriteStatus) (again bool, err error) {
-	if err = r.decided(ctx, &x.Status); err == nil {
+	if err = r.decided(ctx, &x.Status); err == nil && namesRecord(&x.Status) {
 		err = r.keepNoted(ctx)
 	}
 	if err != nil {
@@ -200,17 +261,13 @@ func (r *run) writeStatus(ctx context.Context, x protocol.WriteStatus) (again bo
 	if again, err = r.put(ctx, &x.Status); again || err != nil {
 		return again, err
 	}
-	r.facts = r.facts.Without(x.Forget)
-	for _, step := range x.Forget.Steps {
-		delete(r.steps, step)
-	}
+	r.forget(x.Forget)
 	return false, nil
 }
 
 // put stores a status. The heads of all records that the status names are kept by then.
 func (r *run) put(ctx context.Context, status *v1alpha1.RemediationPlanStatus) (again bool, err error) {
-	next := r.plan.DeepCopy()
-	before := next.Status.DeepCopy()
+	next, before := r.plan.DeepCopy(), r.stored().DeepCopy()
 	next.Status = *status
 	setConditions(next, r.Time.Now())
 	// An update is a PUT, which is bound to uid and resourceVersion.
@@ -221,7 +278,7 @@ func (r *run) put(ctx context.Context, status *v1alpha1.RemediationPlanStatus) (
 	case err != nil:
 		return false, fmt.Errorf("storing the status of plan %s/%s: %w", next.Namespace, next.Name, err)
 	}
-	r.plan = next
+	r.plan, r.before = next, nil
 	r.Observer.Stored(next, before)
 	return false, nil
 }
@@ -278,7 +335,7 @@ func lacksRecord(step *v1alpha1.PlanStep, since time.Time) bool {
 
 // explain stores a reason, and names no record that the stored status does not name.
 func (r *run) explain(ctx context.Context, why string) error {
-	next := r.plan.Status.DeepCopy()
+	next := r.stored().DeepCopy()
 	next.DeferralReason = diff.TruncateText(why, protocol.MaxMessage)
 	_, err := r.put(ctx, next)
 	return err

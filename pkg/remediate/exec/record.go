@@ -161,28 +161,72 @@ func (r *run) recordFoundFence(ctx context.Context, index int32) {
 // same decision there is one record, however often it is tried to store it.
 func (r *run) decided(ctx context.Context, next *v1alpha1.RemediationPlanStatus) error {
 	record, ok := r.decisionRecord(next)
-	if !ok {
-		return nil
+	if err := r.nameBeginning(ctx, next); err != nil || !ok || next.Phase == v1alpha1.PlanCreated {
+		return err
 	}
 	if err := r.withdraw(ctx); err != nil { // before the next decision takes the place of the last one
 		return err
 	}
 	at, err := r.tell(ctx, record)
 	if err == nil {
-		next.Decision = r.decision(at)
+		next.Decision = r.decision(next.Decision, at)
 	}
 	return err
 }
 
+// nameBeginning leaves the record of the beginning of a plan. The status that begins the plan names no
+// record, so that the grant of the first step keeps the head of that record. The next phase names the
+// record, whoever wrote it. A takeover and a brake do not need the store: a takeover names no
+// record, and what a brake leads to is a decision with a record of its own.
+func (r *run) nameBeginning(ctx context.Context, next *v1alpha1.RemediationPlanStatus) error {
+	before := r.stored()
+	begins := before.Phase == "" && next.Phase == v1alpha1.PlanCreated
+	if !begins && !isUnnamed(before) {
+		return nil
+	}
+	at, err := r.note(ctx, r.recordDecision(evidence.KindPlanCreated, v1alpha1.PlanCreated, ""))
+	switch {
+	case begins:
+		return err
+	case next.Phase == v1alpha1.PlanCreated, err != nil && next.Phase == v1alpha1.PlanSealing:
+		return nil // the next phase needs the record, and tries again
+	case err != nil:
+		return err
+	}
+	next.Decision = &v1alpha1.PlanDecision{StepEvidence: named(at)}
+	return nil
+}
+
+// isUnnamed says that a status is still to name the record of the beginning. A plan that is being ended, and
+// has not started, was braked while the store was out. Other plans without a decision were begun by
+// an earlier release.
+func isUnnamed(status *v1alpha1.RemediationPlanStatus) bool {
+	braked := status.Phase == v1alpha1.PlanSealing && status.StartTime == nil
+	return status.Decision == nil && (braked || status.Phase == v1alpha1.PlanCreated)
+}
+
+// namesRecord says that a status names a record, whose head has to be kept before.
+func namesRecord(status *v1alpha1.RemediationPlanStatus) bool {
+	return status.Decision != nil || slices.ContainsFunc(status.Steps, func(step v1alpha1.PlanStep) bool {
+		return step.Evidence != nil || step.Standby != nil
+	})
+}
+
+// recordDecision is the record of a decision that led to a phase.
+func (r *run) recordDecision(kind evidence.Kind, phase v1alpha1.PlanPhase, reason string) evidence.Record {
+	record := r.common(kind, r.Time.Now().Truncate(time.Second))
+	record.Subject = r.subject()
+	record.Result = evidence.Result{State: string(phase), Reason: reason}
+	return record
+}
+
 // decisionRecord is the record of the decision that a new status stands for, if any.
 func (r *run) decisionRecord(next *v1alpha1.RemediationPlanStatus) (evidence.Record, bool) {
-	kind, reason, ok := decisionOf(r.plan.Spec.Control.Verb, &r.plan.Status, next)
+	kind, reason, ok := decisionOf(r.plan.Spec.Control.Verb, r.stored(), next)
 	if !ok {
 		return evidence.Record{}, false
 	}
-	record := r.common(kind, r.Time.Now().Truncate(time.Second))
-	record.Subject = r.subject()
-	record.Result = evidence.Result{State: string(next.Phase), Reason: reason}
+	record := r.recordDecision(kind, next.Phase, reason)
 	record.Approver = cmp.Or(record.Approver, decidedBy(kind, next, &r.plan.Spec.Control))
 	switch {
 	case kind == evidence.KindPlanPaused, kind == evidence.KindPlanResumed:

@@ -189,6 +189,7 @@ func TestTheRecordOfADecisionNamesWhoMadeIt(t *testing.T) {
 			w.clock.now = epoch.Add(300 * time.Millisecond)
 			r := w.open()
 			r.plan.Generation, r.plan.Spec.Control, r.plan.Status.Phase = 7, test.control, test.before
+			r.plan.Status.Decision = &v1alpha1.PlanDecision{}
 			if err := r.decided(t.Context(), &test.next); err != nil {
 				t.Fatal(err)
 			}
@@ -206,6 +207,7 @@ func TestTheRecordOfADecisionNamesWhoMadeIt(t *testing.T) {
 		w := newWorld(t)
 		r := w.open()
 		r.plan.Generation, r.plan.Status.Phase = math.MaxInt32+9, v1alpha1.PlanSealing
+		r.plan.Status.Decision = &v1alpha1.PlanDecision{}
 		if err := r.decided(t.Context(), &v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanPaused}); err != nil || w.recorded()[0].Occurrence != math.MaxInt32 {
 			t.Errorf("got %v: %+v", err, w.recorded())
 		}
@@ -227,7 +229,7 @@ func TestARecordOfAScheduledPlanIsNoneOfADeferredOne(t *testing.T) {
 	for _, record := range w.recorded() {
 		told = append(told, record.Result.State)
 	}
-	if diff := cmp.Diff([]string{"Scheduled", "Deferred"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"Created", "Scheduled", "Deferred"}, told); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 }

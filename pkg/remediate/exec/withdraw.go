@@ -20,9 +20,8 @@ const maxWithdraws = 16
 // decision is what a status says of the decision that it stores, whose record is at a head.
 // Records of other decisions since the last one that was stored were never stored: their
 // statuses are bound to a version that is no more, once this one is stored. An event that
-// is told already keeps the last decision, which is later.
-func (r *run) decision(at evidence.Head) *v1alpha1.PlanDecision {
-	before := r.plan.Status.Decision
+// is told already keeps the last decision before, which is later.
+func (r *run) decision(before *v1alpha1.PlanDecision, at evidence.Head) *v1alpha1.PlanDecision {
 	if before == nil && r.plan.Status.Phase != "" {
 		return &v1alpha1.PlanDecision{StepEvidence: named(at)} // begun by an earlier release, which named none
 	}

@@ -145,7 +145,13 @@ func TestADecisionNamesTheRecordsThatNeverWere(t *testing.T) {
 		}
 		return all
 	}
-	created := at(w.paused(1, &v1alpha1.RemediationPlanStatus{}), v1alpha1.PlanCreated)
+	if named := at(w.paused(1, &v1alpha1.RemediationPlanStatus{}), v1alpha1.PlanCreated); named != nil {
+		t.Errorf("the first status names record %d", named.Sequence)
+	}
+	created := at(w.paused(1, &v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCreated}), v1alpha1.PlanRunning)
+	if diff := cmp.Diff([]int64{1}, sequences(created)); diff != "" {
+		t.Errorf("the next phase (-want +got):\n%s", diff)
+	}
 	running := &v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning, Decision: created}
 	at(w.paused(2, running), v1alpha1.PlanPaused) // is not stored
 	again := at(w.paused(2, running), v1alpha1.PlanPaused)
@@ -189,7 +195,8 @@ func TestADecisionAfterTheStoredEndIsWithdrawn(t *testing.T) {
 		}
 		return next.Decision
 	}
-	created := decide(w.paused(1, &v1alpha1.RemediationPlanStatus{}), v1alpha1.PlanCreated)
+	decide(w.paused(1, &v1alpha1.RemediationPlanStatus{}), v1alpha1.PlanCreated)
+	created := decide(w.paused(1, &v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanCreated}), v1alpha1.PlanRunning)
 	running := &v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning, Decision: created}
 	canceled := decide(w.paused(2, running), v1alpha1.PlanCanceled)
 	decide(w.paused(3, running), v1alpha1.PlanSucceeded) // is not stored
@@ -208,7 +215,7 @@ func TestADecisionThatIsOlderThanTheStoredOneDoesNotTakeItsPlace(t *testing.T) {
 	w := newWorld(t)
 	stored := &v1alpha1.PlanDecision{StepEvidence: v1alpha1.StepEvidence{Sequence: 9, Digest: digestOf("9")}}
 	r := w.paused(1, &v1alpha1.RemediationPlanStatus{Phase: v1alpha1.PlanRunning, Decision: stored})
-	got := r.decision(evidence.Head{Sequence: 4, Digest: digestOf("4")})
+	got := r.decision(stored, evidence.Head{Sequence: 4, Digest: digestOf("4")})
 	if diff := cmp.Diff(stored, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -17,9 +17,13 @@ type (
 	// WriteStatus stores the plan's status, with the resourceVersion it was read
 	// at. When that fails, everything is read and decided anew. Once it is stored,
 	// some facts count no more.
+	//
+	// Passing says that the status may be stored together with the next one, as long as each
+	// effect in between is one that [Precedes] a status.
 	WriteStatus struct {
-		Status v1alpha1.RemediationPlanStatus
-		Forget Forget
+		Status  v1alpha1.RemediationPlanStatus
+		Forget  Forget
+		Passing bool
 	}
 	// Look reads what may hold a plan back: policy, guards, schedule, health, halts. Idle says
 	// that the plan only waits, so that an answer from caches does, see [Brakes].
@@ -120,3 +124,13 @@ func (ApplyVerdict) effect()     {}
 func (AnnounceEffect) effect()   {}
 func (Wait) effect()             {}
 func (Done) effect()             {}
+
+// Precedes says that an effect may be carried out before a passing status is stored: it changes
+// nothing that another executor would have to know of.
+func Precedes(e Effect) bool {
+	switch e.(type) {
+	case Look, AskStore, Authorize, ReadTarget, LoadRevision, Try:
+		return true
+	}
+	return false
+}

@@ -70,8 +70,12 @@ func (s *State) apply(step *v1alpha1.PlanStep, w *Write, origin v1alpha1.ResultO
 	})
 }
 
-// recover finds out from the target alone what came of an intent.
+// recover finds out from the target alone what came of an intent. A fence of this run is stored before:
+// the target shows the fence, too.
 func (s *State) recover(step *v1alpha1.PlanStep, f StepFacts) Effect {
+	if e := s.fenced(step, f); e != nil {
+		return e
+	}
 	if f.Target == nil {
 		return ReadTarget{step.Index}
 	}

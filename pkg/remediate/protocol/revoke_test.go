@@ -19,8 +19,9 @@ func TestAnIntentWhoseWindowClosesHoldsNothingAndIsNeverStoredLate(t *testing.T)
 	tests := map[string]struct {
 		gone bool
 		// fate of the request that was decided; none was sent if it is nil.
-		fate *fate
-		hold func(*world)
+		fate   *fate
+		hold   func(*world)
+		counts bool
 		// version that the target has while the plan waits: a fence moves it on.
 		version int
 		wrote   int
@@ -29,12 +30,14 @@ func TestAnIntentWhoseWindowClosesHoldsNothingAndIsNeverStoredLate(t *testing.T)
 		"a creation that was never decided is made later":      {gone: true, hold: closes, version: 10},
 		"a request of a dead executor is refused":              {fate: new(late), hold: closes, version: 11},
 		"a request that was never sent is fenced all the same": {fate: new(unsent), hold: closes, version: 11},
+		"a fence that the generation of its target counts":     {fate: new(unsent), hold: closes, counts: true, version: 12},
 		"a request of before a pause is refused":               {fate: new(late), hold: pauses, version: 11},
 		"a request that was stored is found to be":             {fate: new(unanswered), hold: closes, version: 11, wrote: 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(v1alpha1.ActionReconcile, [][]int32{{0}}, test.gone)
+			w.countsFences = test.counts
 			e := &executor{w: w, holder: "a"}
 			until[WriteTarget](t, e)
 			if test.fate != nil {

@@ -81,11 +81,8 @@ func (s *State) fence(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	if step.Fence != "" {
 		return nil
 	}
-	if f.Fenced != nil && f.Fenced.Result == Stored {
-		return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
-			n.Fence = f.Fenced.ResourceVersion
-			note(n, "fenced at version "+f.Fenced.ResourceVersion, at)
-		})
+	if e := s.fenced(step, f); e != nil {
+		return e
 	}
 	if f.Target == nil {
 		return ReadTarget{step.Index}
@@ -106,6 +103,22 @@ func (s *State) fence(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		return s.wait(again, "it cannot be fenced, and a request may be under way: "+f.Fenced.Message)
 	}
 	return FenceTarget{step.Index}
+}
+
+// fenced stores the answer to a fence; nil without one. The generation of some kinds counts a fence, such as
+// that of a Deployment, which counts annotations. So the intent has the generation of the fence from then
+// on: while that stands, nobody has written the spec since.
+func (s *State) fenced(step *v1alpha1.PlanStep, f StepFacts) Effect {
+	if step.Fence != "" || f.Fenced == nil || f.Fenced.Result != Stored {
+		return nil
+	}
+	return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
+		n.Fence = f.Fenced.ResourceVersion
+		if n.Intent.Generation > 0 && f.Fenced.Generation > 0 {
+			n.Intent.Generation = f.Fenced.Generation
+		}
+		note(n, "fenced at version "+f.Fenced.ResourceVersion, at)
+	})
 }
 
 // sealApplied ends a step that has written: what it wrote stays, and how the

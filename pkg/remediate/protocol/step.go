@@ -131,6 +131,9 @@ func (s *State) refused(step *v1alpha1.PlanStep, p *Place) Effect {
 
 // granted begins the step. What may hold the plan back is looked at again before
 // it writes, and before the next one begins.
+//
+// The status passes: what the ledgers and the Baseline have is given back by whoever finds the step
+// Planned, so the status need not tell of that before the intent does, unless the step has to wait.
 func (s *State) granted(step *v1alpha1.PlanStep) Effect {
 	e := s.write(func(n *v1alpha1.RemediationPlanStatus) {
 		own := &n.Steps[step.Index]
@@ -141,6 +144,7 @@ func (s *State) granted(step *v1alpha1.PlanStep) Effect {
 			n.StartTime = s.at()
 		}
 	})
+	e.Passing = true
 	e.Forget.Brakes = true
 	return e
 }

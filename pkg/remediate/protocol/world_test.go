@@ -91,6 +91,9 @@ type world struct {
 	announced int
 	// health is what the plan's policy says about it.
 	health *Health
+	// countsFences says that the generation of a target counts a fence, as that of a Deployment does, and that
+	// the controller of the target tells so in its status at once.
+	countsFences bool
 }
 
 // newWorld has a target that drifted in every step; with gone they are not there,
@@ -192,11 +195,18 @@ func (w *world) arrive(r request) Write {
 		return Write{Result: Conflicted}
 	}
 	o.version++
-	if r.fence {
+	if !r.fence {
+		w.effect(r, o)
 		return Write{Result: Stored, ResourceVersion: strconv.Itoa(o.version), Hash: o.hash}
 	}
-	w.effect(r, o)
-	return Write{Result: Stored, ResourceVersion: strconv.Itoa(o.version), Hash: o.hash}
+	if w.countsFences {
+		o.generation++
+	}
+	answer := Write{Result: Stored, ResourceVersion: strconv.Itoa(o.version), Hash: o.hash, Generation: o.generation}
+	if w.countsFences {
+		o.version++
+	}
+	return answer
 }
 
 // arriveAtBaseline is a write of a Baseline, which asks nothing of the object.

@@ -22,7 +22,7 @@ import (
 const (
 	Created    = "plan Created: Planned, Planned"
 	Granted    = "the cluster's ledger: 1 granted, 0 ended, 0 records"
-	Reserved   = "plan Running: Reserved, Planned"
+	Claimed    = "claim web"
 	Intended   = "plan Running: Intent, Planned"
 	Effect     = "write web"
 	Applied    = "plan Running: Applied, Planned"

@@ -134,7 +134,7 @@ func TestWhatIsSeenOfARepair(t *testing.T) {
 		}
 		return nil
 	})
-	w.seenInEvents(plan) // the last thing told
+	w.seenInEvents(plan)
 	w.seenInTheLog(log, plan)
 	step := plan.Status.Steps[0]
 	if step.CompletionTime == nil || step.StartTime == nil || len(step.Logs) < 3 || step.Result == nil || step.Result.Hash != plan.Spec.Plan.Targets[0].DesiredHash {
@@ -149,6 +149,12 @@ func TestWhatIsSeenOfARepair(t *testing.T) {
 func (w *world) seenInTheLog(log *logged, plan *v1alpha1.RemediationPlan) {
 	w.t.Helper()
 	t := w.t.(*testing.T)
+	w.Eventually("the log tells the end of the plan", func() error {
+		if n := len(log.of(t, plan, "remediation.plan.succeeded")); n != 1 {
+			return fmt.Errorf("%d lines tell it", n)
+		}
+		return nil
+	})
 	lines := log.of(t, plan, "remediation.target.completed")
 	if len(lines) != 1 {
 		t.Fatalf("%d lines tell that a target is completed", len(lines))
@@ -168,30 +174,29 @@ func (w *world) seenInTheLog(log *logged, plan *v1alpha1.RemediationPlan) {
 	if took := lines[0]["duration_ms"]; took != float64(step.CompletionTime.Sub(step.StartTime.Time).Milliseconds()) {
 		t.Errorf("it took %v ms, by the plan %s", took, step.CompletionTime.Sub(step.StartTime.Time))
 	}
-	for _, event := range []string{"remediation.plan.started", "remediation.target.started", "remediation.plan.succeeded"} {
+	for _, event := range []string{"remediation.plan.started", "remediation.target.started"} {
 		if n := len(log.of(t, plan, event)); n != 1 {
 			t.Errorf("%d lines tell %s", n, event)
 		}
 	}
 }
 
-// seenInEvents waits for the Events that the executor's own account may write.
+// seenInEvents waits for the Event that the executor's own account may write.
 func (w *world) seenInEvents(plan *v1alpha1.RemediationPlan) {
 	w.t.Helper()
-	w.Eventually("plan and object have their Events", func() error {
+	w.Eventually("the object has its Event", func() error {
 		var list eventsv1.EventList
 		if err := admin.List(w.t.Context(), &list, client.InNamespace(w.Name)); err != nil {
 			return err
 		}
 		found := map[string]bool{}
 		for i := range list.Items {
-			e := &list.Items[i]
-			found[e.Regarding.Kind+" "+e.Regarding.Name+" "+e.Reason] = true
-		}
-		for _, want := range []string{"RemediationPlan " + plan.Name + " PlanSucceeded", "Deployment web RemediationVerified"} {
-			if !found[want] {
-				return fmt.Errorf("no %s among %v", want, found)
+			if e := &list.Items[i]; e.Related != nil {
+				found[e.Regarding.Kind+" "+e.Regarding.Name+" "+e.Reason+" by "+e.Related.Kind+" "+e.Related.Name] = true
 			}
+		}
+		if want := "Deployment web RemediationVerified by RemediationPlan " + plan.Name; !found[want] {
+			return fmt.Errorf("no %s among %v", want, found)
 		}
 		return nil
 	})

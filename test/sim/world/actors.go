@@ -178,7 +178,7 @@ func (w *World) meddler(d disturbance) func(*schedule.Life) {
 	return func(l *schedule.Life) {
 		p, do := w.person(l, d.user), d.do
 		anything := w.watch(func(apiserver.Commit) bool { return true })
-		intents, grants := w.watch(inState("Intent")), w.watch(inState("Reserved"))
+		intents, grants := w.watch(inState("Intent")), w.watch(grantsPlace)
 		for range 1 + l.Rand().IntN(3) {
 			switch {
 			case d.atIntents || l.Rand().IntN(2) == 0:
@@ -200,6 +200,25 @@ func (w *World) meddler(d disturbance) func(*schedule.Life) {
 			do(p)
 		}
 	}
+}
+
+// grantsPlace says of a write whether the ledger of the Environment grants a place with it.
+func grantsPlace(c apiserver.Commit) bool {
+	return c.Resource.Resource == "remediationledgers" && c.Name == environment && c.Before != nil && c.After != nil &&
+		openEntries(c.After) > openEntries(c.Before)
+}
+
+// openEntries counts the places that a ledger has granted and that have not ended.
+func openEntries(l apiserver.Object) int {
+	n := 0
+	status, _ := l["status"].(map[string]any)
+	entries, _ := status["entries"].([]any)
+	for _, entry := range entries {
+		if entry.(map[string]any)["completionTime"] == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // inState says of a write whether a step of a plan has a state with it.

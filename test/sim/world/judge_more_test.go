@@ -27,12 +27,18 @@ func (p *past) tighten(how func(*v1alpha1.RemediationSafety)) {
 	}
 }
 
-// insert puts a write of an object before a commit: the first write of a kind, changed.
+// insert puts a write of an object before a commit: the first write of a kind, changed. Later writes of
+// the object keep the change.
 func (p *past) insert(t *testing.T, at int, resource string, how func(apiserver.Object)) {
 	t.Helper()
 	c := p.commits[p.where(t, func(c apiserver.Commit) bool { return c.Resource.Resource == resource })]
 	c.User, c.Client, c.At = "alice", "alice", p.commits[at].At
 	c.Before, c.After = c.After, changed(c.After, how)
+	for i := at; i < len(p.commits); i++ {
+		if later := &p.commits[i]; later.Resource == c.Resource && later.Name == c.Name && later.After != nil {
+			later.After = changed(later.After, how)
+		}
+	}
 	p.commits = slices.Insert(p.commits, at, c)
 }
 
@@ -40,45 +46,45 @@ func TestTheJudgeNamesTheBrokenPromiseOfAStep(t *testing.T) {
 	Prepare()
 	before := func(t *testing.T, p *past, how func(*v1alpha1.RemediationPlanStatus)) {
 		t.Helper()
-		p.forge(p.planBefore(p.inState(t, 1, v1alpha1.StepReserved)-1), func(plan *v1alpha1.RemediationPlan) { how(&plan.Status) })
+		p.forge(p.planBefore(p.grantOf(t, 1)), func(plan *v1alpha1.RemediationPlan) { how(&plan.Status) })
 	}
 	tests := map[string]struct {
 		promise string
 		forge   func(*testing.T, *past)
 	}{
 		"a policy that was changed before the grant": {"I14", func(t *testing.T, p *past) {
-			p.insert(t, p.inState(t, 1, v1alpha1.StepReserved), "remediationpolicies", func(o apiserver.Object) { specOf(o)["minimumSeverity"] = "Critical" })
+			p.insert(t, p.grantOf(t, 1), "remediationpolicies", func(o apiserver.Object) { specOf(o)["minimumSeverity"] = "Critical" })
 		}},
 		"a policy that was halted before the grant": {"I14", func(t *testing.T, p *past) {
-			p.insert(t, p.inState(t, 1, v1alpha1.StepReserved), "remediationpolicies", func(o apiserver.Object) { specOf(o)["mode"] = "Halted" })
+			p.insert(t, p.grantOf(t, 1), "remediationpolicies", func(o apiserver.Object) { specOf(o)["mode"] = "Halted" })
 		}},
 		"a ledger that was halted before the grant": {"I14", func(t *testing.T, p *past) {
-			p.insert(t, p.inState(t, 1, v1alpha1.StepReserved), "remediationledgers", func(o apiserver.Object) {
+			p.insert(t, p.grantOf(t, 1), "remediationledgers", func(o apiserver.Object) {
 				o["spec"] = map[string]any{"halt": map[string]any{"requestedBy": "alice", "reason": "stop"}}
 			})
 		}},
 		"an accept before the grant": {"I15", func(t *testing.T, p *past) {
-			p.insert(t, p.inState(t, 0, v1alpha1.StepReserved), "baselines", func(o apiserver.Object) {
+			p.insert(t, p.grantOf(t, 0), "baselines", func(o apiserver.Object) {
 				specOf(o)["accept"] = map[string]any{"hash": p.w.targets[0].driftedHash, "requestedBy": "alice"}
 			})
 		}},
 		"an authorization before the grant": {"I15", func(t *testing.T, p *past) {
-			p.insert(t, p.inState(t, 0, v1alpha1.StepReserved), "baselines", func(o apiserver.Object) {
+			p.insert(t, p.grantOf(t, 0), "baselines", func(o apiserver.Object) {
 				specOf(o)["authorized"] = object(p.w.another(p.w.targets[0]))
 			})
 		}},
 		"a fight before the grant": {"I24", func(t *testing.T, p *past) {
-			p.insert(t, p.inState(t, 0, v1alpha1.StepReserved), "baselines", func(o apiserver.Object) {
+			p.insert(t, p.grantOf(t, 0), "baselines", func(o apiserver.Object) {
 				o["status"].(map[string]any)["contention"] = map[string]any{"startTime": "2026-01-01T00:00:00Z", "with": []any{"bot"}}
 			})
 		}},
 		"a mass drift before the grant": {"I25", func(t *testing.T, p *past) {
-			p.insert(t, p.inState(t, 1, v1alpha1.StepReserved), "clusterspecguards", func(o apiserver.Object) {
+			p.insert(t, p.grantOf(t, 1), "clusterspecguards", func(o apiserver.Object) {
 				o["status"] = map[string]any{"massDrift": map[string]any{"namespaces": []any{map[string]any{"name": namespace, "startTime": "2026-01-01T00:00:00Z"}}}}
 			})
 		}},
 		"too few healthy others before the grant": {"I17", func(t *testing.T, p *past) {
-			p.insert(t, p.inState(t, 1, v1alpha1.StepReserved), "remediationpolicies", func(o apiserver.Object) { o["status"] = healthOf(o, 1, 3)["status"] })
+			p.insert(t, p.grantOf(t, 1), "remediationpolicies", func(o apiserver.Object) { o["status"] = healthOf(o, 1, 3)["status"] })
 		}},
 		"a step after a failure": {"I18", func(t *testing.T, p *past) {
 			before(t, p, func(s *v1alpha1.RemediationPlanStatus) { s.Steps[0].State = v1alpha1.StepFailed })
@@ -87,7 +93,7 @@ func TestTheJudgeNamesTheBrokenPromiseOfAStep(t *testing.T) {
 			before(t, p, func(s *v1alpha1.RemediationPlanStatus) { s.Steps[0].CompletionTime = nil })
 		}},
 		"a batch before the end of the pause": {"I18", func(t *testing.T, p *past) {
-			p.forge(p.inState(t, 1, v1alpha1.StepReserved), func(plan *v1alpha1.RemediationPlan) {
+			p.forge(p.inState(t, 1, v1alpha1.StepIntent), func(plan *v1alpha1.RemediationPlan) {
 				plan.Spec.Plan.Batches[0].DelayAfter = &metav1.Duration{Duration: time.Hour}
 			})
 		}},
@@ -114,7 +120,7 @@ func TestTheJudgeNamesTheBrokenPromiseOfAStep(t *testing.T) {
 			p.forgeLedger(p.settled(t, 1), func(l *v1alpha1.RemediationLedger) { l.Status.Entries = l.Status.Entries[:1] })
 		}},
 		"a place and a target of a plan that waits": {"I21", func(t *testing.T, p *past) {
-			p.forge(p.inState(t, 0, v1alpha1.StepReserved), func(plan *v1alpha1.RemediationPlan) {
+			p.forge(p.inState(t, 0, v1alpha1.StepIntent), func(plan *v1alpha1.RemediationPlan) {
 				s := &plan.Status
 				s.Phase, s.DeferralReason, s.StartTime = v1alpha1.PlanDeferred, "the window is closed", nil
 				s.Steps[0].State, s.Steps[0].StartTime = v1alpha1.StepPlanned, nil
@@ -152,7 +158,7 @@ func TestTheJudgeNamesTheBrokenPromiseOfAStep(t *testing.T) {
 			p.forge(p.last(), func(plan *v1alpha1.RemediationPlan) { plan.Status.Phase = v1alpha1.PlanFailed })
 		}},
 		"a cancellation that nothing follows": {"L5", func(t *testing.T, p *past) {
-			i := p.inState(t, 0, v1alpha1.StepReserved)
+			i := p.inState(t, 0, v1alpha1.StepIntent)
 			canceled := p.commits[i]
 			canceled.Subresource = ""
 			canceled.After = changed(canceled.After, func(o apiserver.Object) { specOf(o)["control"] = map[string]any{"verb": "Cancel"} })

@@ -17,7 +17,7 @@ func (j *judge) inOrder(c apiserver.Commit, before, next *v1alpha1.RemediationPl
 	for i := range next.Status.Steps {
 		was, is := stateOf(before, i), next.Status.Steps[i].State
 		granted := is == v1alpha1.StepReserved && was == v1alpha1.StepPlanned
-		if !granted && (is != v1alpha1.StepIntent || was != v1alpha1.StepReserved) {
+		if !granted && (is != v1alpha1.StepIntent || !unbegan(was)) {
 			continue
 		}
 		if failed := slices.IndexFunc(before.Status.Steps, func(s v1alpha1.PlanStep) bool { return s.State == v1alpha1.StepFailed }); failed >= 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-dev/plumbline/test/sim/apiserver"
 )
 
-// permit is what a step needs for its write, as the API server has had it since the step was
-// granted. The executor reads each of them live between the grant and the intent. So for each
+// permit is what a step needs for its write, as the API server has had it since the ledger of the
+// Environment granted its place. The executor reads each of them live between the grant and the intent. So for each
 // there must have been a moment at which it let the step through.
 type permit struct {
 	policy, health, wish, calm, alone, free, served bool
@@ -157,14 +157,39 @@ func (j *judge) permitted(c apiserver.Commit, before, next *v1alpha1.Remediation
 		was, is := stateOf(before, i), next.Status.Steps[i].State
 		id := stepID(string(next.UID), int32(i)) //nolint:gosec // few
 		switch {
-		case is == v1alpha1.StepReserved && was != is:
-			granted := &permit{}
-			j.permit(granted, next, i)
-			j.permits.granted[id] = granted
-		case is == v1alpha1.StepIntent && was == v1alpha1.StepReserved:
+		case is == v1alpha1.StepIntent && unbegan(was):
 			j.hadPermits(c, next, i, j.permits.granted[id])
 			delete(j.permits.granted, id)
-		case is != v1alpha1.StepReserved:
+		case is == v1alpha1.StepReserved, is == v1alpha1.StepPlanned && was == is: // it may have its place
+		default:
+			j.unpermitted(id)
+			delete(j.permits.granted, id)
+		}
+	}
+}
+
+// unbegan says that a step has written nothing, and intends nothing.
+func unbegan(state v1alpha1.StepState) bool {
+	return state == v1alpha1.StepPlanned || state == v1alpha1.StepReserved
+}
+
+// placed begins the permits of the steps to which the ledger of the Environment has granted a place, and ends
+// those of places that are given back. The status may tell of a grant later, with the intent.
+func (j *judge) placed(before, next *v1alpha1.RemediationLedger) {
+	for i := range next.Status.Entries {
+		entry := &next.Status.Entries[i]
+		was := find(before, entry)
+		step := j.stepOf(entry)
+		if step == nil || !unbegan(step.State) || entry.CompletionTime != nil || was != nil && was.Epoch == entry.Epoch {
+			continue
+		}
+		granted := &permit{}
+		j.permit(granted, j.plans[entry.PlanName], int(entry.Step))
+		j.permits.granted[stepID(entry.PlanUID, entry.Step)] = granted
+	}
+	for i := range before.Status.Entries {
+		if entry := &before.Status.Entries[i]; find(next, entry) == nil { // the step is deferred
+			id := stepID(entry.PlanUID, entry.Step)
 			j.unpermitted(id)
 			delete(j.permits.granted, id)
 		}

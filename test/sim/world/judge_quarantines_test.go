@@ -113,7 +113,7 @@ func TestTheJudgeNamesAWriteBesideARunOfARelease(t *testing.T) {
 		p.insert(t, before, "abreleases", func(o apiserver.Object) { o["status"] = runOf("Running")["status"] })
 	}
 	tests := map[string]func(*testing.T, *past){
-		"a run that begins before the grant": func(t *testing.T, p *past) { begin(t, p, p.inState(t, 0, v1alpha1.StepReserved)) },
+		"a run that begins before the grant": func(t *testing.T, p *past) { begin(t, p, p.grantOf(t, 0)) },
 		"a run that begins before a takeover": func(t *testing.T, p *past) {
 			i := p.inState(t, 0, v1alpha1.StepIntent)
 			takeover := p.commits[i]

@@ -77,7 +77,7 @@ func (j *judge) epochs(c apiserver.Commit, before, next *v1alpha1.RemediationPla
 
 // lattice has the states that a step may go to.
 var lattice = map[v1alpha1.StepState][]v1alpha1.StepState{
-	v1alpha1.StepPlanned:  {v1alpha1.StepReserved, v1alpha1.StepSkipped, v1alpha1.StepFailed},
+	v1alpha1.StepPlanned:  {v1alpha1.StepReserved, v1alpha1.StepIntent, v1alpha1.StepSkipped, v1alpha1.StepFailed},
 	v1alpha1.StepReserved: {v1alpha1.StepPlanned, v1alpha1.StepIntent, v1alpha1.StepSkipped, v1alpha1.StepFailed},
 	v1alpha1.StepIntent:   {v1alpha1.StepPlanned, v1alpha1.StepApplied, v1alpha1.StepSkipped, v1alpha1.StepFailed, v1alpha1.StepFenced},
 	v1alpha1.StepApplied:  {v1alpha1.StepVerified, v1alpha1.StepFailed},
@@ -204,6 +204,9 @@ func (j *judge) ledger(c apiserver.Commit) {
 		if now := find(next, entry); now == nil && entry.CompletionTime != nil && c.At.Sub(entry.CompletionTime.Time).Hours() < 24 {
 			j.breaks("I4", c.Revision, "the entry of %s step %d is forgotten too soon", entry.PlanName, entry.Step)
 		}
+	}
+	if c.Name == environment {
+		j.placed(before, next)
 	}
 	j.counted(c, before, next)
 	j.closes(c, before, next)

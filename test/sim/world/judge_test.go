@@ -101,6 +101,14 @@ func (p *past) inState(t *testing.T, step int, state v1alpha1.StepState) int {
 	})
 }
 
+// grantOf is the write of the ledger of the Environment that grants a step its place.
+func (p *past) grantOf(t *testing.T, step int32) int {
+	return p.where(t, func(c apiserver.Commit) bool {
+		return c.Resource.Resource == "remediationledgers" && c.Name == environment && c.After != nil &&
+			slices.ContainsFunc(typed[v1alpha1.RemediationLedger](c.After).Status.Entries, func(e v1alpha1.LedgerEntry) bool { return e.Step == step })
+	})
+}
+
 // ledgers are the writes of the Environment's ledger.
 func (p *past) ledgers() []int {
 	var all []int

@@ -18,7 +18,7 @@ func TestAnAPIServerThatIsKilledWhileAPlanIsUnderWay(t *testing.T) {
 	c := shared.StartAnother(t, apiserver.CertificatesIn(t.TempDir()))
 	c.StartAssessor(t)
 	remediation.Rollouts(t, c.Config)
-	moments := []string{failpoint.Reserved, failpoint.Intended, failpoint.Effect, failpoint.Verified}
+	moments := []string{failpoint.Claimed, failpoint.Intended, failpoint.Effect, failpoint.Verified}
 	worlds := c.MakeWorlds(t, len(moments))
 	for i, moment := range moments {
 		t.Run("after "+moment, func(t *testing.T) {

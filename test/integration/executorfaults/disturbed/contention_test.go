@@ -164,7 +164,7 @@ func TestANamespaceThatIsDeleted(t *testing.T) {
 	w, f := shared.MakeWorlds(t, 1)[0], failpoint.NewFiles(t)
 	defer w.Forget()
 	plan := w.MakePlan()
-	e := shared.Start(t, f, "stop:after:"+failpoint.Reserved)
+	e := shared.Start(t, f, "stop:after:"+failpoint.Claimed)
 	e.UntilStopped()
 	// Without its controller a namespace goes on being deleted, with all that is in it.
 	w.Must(shared.Admin.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Name}}))

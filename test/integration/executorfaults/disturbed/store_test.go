@@ -43,7 +43,7 @@ func TestNoRecordsNoIntents(t *testing.T) {
 			tc.begin(t, f.RecordsDirectory())
 			plan := w.MakePlan()
 			// An answer of the store counts for a minute, which this test does not wait.
-			e := shared.Start(t, f, "stop:after:"+failpoint.Reserved+";probe:1ms")
+			e := shared.Start(t, f, "stop:after:"+failpoint.Claimed+";probe:1ms")
 			e.UntilStopped()
 			w.Must(tc.breaks(f.RecordsDirectory()))
 			e.GoOn()
@@ -86,11 +86,12 @@ func TestAnExecutorKilledWhileItsStoreIsOut(t *testing.T) {
 	failpoint.SkipUnlessLong(t)
 	shared.StartAssessor(t)
 	remediation.Rollouts(t, shared.Config)
+	// A plan that was granted nothing yet cannot say that it waits, since that is a decision.
 	waits := func(p *v1alpha1.RemediationPlan) bool {
-		return strings.Contains(p.Status.DeferralReason, "evidence cannot be written")
+		return strings.HasPrefix(p.Status.DeferralReason, "what was decided cannot be recorded: ")
 	}
 	told := func(p *v1alpha1.RemediationPlan) bool { return p.Status.Steps[0].Settled == v1alpha1.Enabled }
-	writes := map[string]func(*v1alpha1.RemediationPlan) bool{failpoint.Reserved: waits, failpoint.Effect: told, failpoint.Applied: told}
+	writes := map[string]func(*v1alpha1.RemediationPlan) bool{failpoint.Claimed: waits, failpoint.Effect: told, failpoint.Applied: told}
 	worlds := shared.MakeWorlds(t, len(writes))
 	next := 0
 	for write, goesOnUntil := range writes {
@@ -109,6 +110,9 @@ func TestAnExecutorKilledWhileItsStoreIsOut(t *testing.T) {
 				return p.Status.Epoch == 2 && goesOnUntil(p)
 			})
 			w.Must(second.Kill())
+			if held := w.Held(plan); write == failpoint.Claimed && len(held) > 0 {
+				t.Errorf("while it waits, %s", strings.Join(held, ", "))
+			}
 			if n := w.CountEffects("api"); n != 0 {
 				t.Errorf("the next step was written %d times without a store", n)
 			}

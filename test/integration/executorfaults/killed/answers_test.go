@@ -19,7 +19,7 @@ func TestLostAnswers(t *testing.T) {
 	remediation.Rollouts(t, shared.Config)
 	lost := []string{failpoint.Effect, failpoint.Granted}
 	if failpoint.Long() {
-		lost = append(lost, failpoint.Intended, failpoint.StepRecord, failpoint.Created, "claim web", failpoint.Reserved, failpoint.Applied, failpoint.Verified, "let go of web",
+		lost = append(lost, failpoint.Intended, failpoint.StepRecord, failpoint.Created, failpoint.Claimed, failpoint.Applied, failpoint.Verified, "let go of web",
 			"the Environment's ledger is made", "the cluster's ledger is made", "the Environment remembers its ledger",
 			"the Environment's ledger: 1 granted, 0 ended, 1 records", "the Environment's ledger: 1 granted, 1 ended, 2 records",
 			"the cluster's ledger: 1 granted, 1 ended, 0 records", "the Environment's ledger: 2 granted, 1 ended, 2 records", "record 1")

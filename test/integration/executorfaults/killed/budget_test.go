@@ -39,15 +39,14 @@ func TestAnExecutorKilledWhileItsPlanWaitsForABudget(t *testing.T) {
 		// No status tells of a claim that an executor has died with.
 		begun string
 	}
-	const claimed = "claim web"
-	tests := []test{{failpoint.After(deferred), ""}, {failpoint.After(takenBack), failpoint.Reserved}}
+	tests := []test{{failpoint.After(deferred), ""}, {failpoint.After(takenBack), failpoint.Intended}}
 	if failpoint.Long() {
-		tests = append(tests, test{failpoint.Before(deferred), ""}, test{failpoint.Before(takenBack), failpoint.Reserved},
-			test{failpoint.Before("let go of web"), failpoint.Reserved}, test{failpoint.After("let go of web"), failpoint.Reserved},
-			test{failpoint.Before(releasedAll), failpoint.Reserved}, test{failpoint.After(releasedAll), failpoint.Reserved},
-			test{failpoint.Before(waitsAgain), failpoint.Reserved}, test{failpoint.After(waitsAgain), failpoint.Reserved},
-			test{failpoint.Before("let go of web"), claimed}, test{failpoint.After("let go of web"), claimed},
-			test{failpoint.Before(deferred), claimed}, test{failpoint.After(deferred), claimed})
+		tests = append(tests, test{failpoint.Before(deferred), ""}, test{failpoint.Before(takenBack), failpoint.Intended},
+			test{failpoint.Before("let go of web"), failpoint.Intended}, test{failpoint.After("let go of web"), failpoint.Intended},
+			test{failpoint.Before(releasedAll), failpoint.Intended}, test{failpoint.After(releasedAll), failpoint.Intended},
+			test{failpoint.Before(waitsAgain), failpoint.Intended}, test{failpoint.After(waitsAgain), failpoint.Intended},
+			test{failpoint.Before("let go of web"), failpoint.Claimed}, test{failpoint.After("let go of web"), failpoint.Claimed},
+			test{failpoint.Before(deferred), failpoint.Claimed}, test{failpoint.After(deferred), failpoint.Claimed})
 	}
 	worlds := shared.MakeEmptyWorlds(t, len(tests))
 	budgets := protectedDrift(worlds)

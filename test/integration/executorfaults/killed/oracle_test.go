@@ -68,12 +68,12 @@ func TestTheOracleSeesWhatIsWrong(t *testing.T) {
 		w, f := worlds[2].Within(t), failpoint.NewFiles(t)
 		defer w.Forget()
 		plan := w.MakePlan()
-		e := shared.Start(t, f, "kill:after:"+failpoint.Reserved)
+		e := shared.Start(t, f, "kill:after:"+failpoint.Intended)
 		e.UntilKilled()
 		p := &v1alpha1.RemediationPlan{}
 		w.Must(shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(plan), p))
 		sees(t, w, f, p, "holds a place for step 0")
-		sees(t, w, f, p, "step 0 is Reserved")
+		sees(t, w, f, p, "step 0 is Intent")
 		sees(t, w, f, p, "web is still claimed")
 		shared.Start(t, f, "")
 		w.UntilSucceeded(plan, f) // the next executor has nothing to carry on

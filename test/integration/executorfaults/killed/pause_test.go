@@ -84,7 +84,7 @@ func TestCanceled(t *testing.T) {
 	remediation.Rollouts(t, shared.Config)
 	tests := map[string]struct{ after, reads, runs string }{
 		"before anything was granted":         {failpoint.Created, "Canceled: Skipped Stopped, Skipped Stopped", remediation.EvilImage},
-		"before the intent":                   {failpoint.Reserved, "Canceled: Skipped Stopped, Skipped Stopped", remediation.EvilImage},
+		"before the intent":                   {failpoint.Claimed, "Canceled: Skipped Stopped, Skipped Stopped", remediation.EvilImage},
 		"after the intent, as it is written":  {failpoint.Intended, "Canceled: Verified, Skipped Stopped", guarded.Image},
 		"after the effect":                    {failpoint.Effect, "Canceled: Verified, Skipped Stopped", guarded.Image},
 		"after the effect was told":           {failpoint.Applied, "Canceled: Verified, Skipped Stopped", guarded.Image},

@@ -14,7 +14,7 @@ import (
 
 // The ten writes of the protocol, in their order.
 var tenWrites = []string{
-	failpoint.Granted, failpoint.GrantedToo, "claim web", failpoint.Intended, failpoint.Effect,
+	failpoint.Granted, failpoint.GrantedToo, failpoint.Claimed, failpoint.Intended, failpoint.Effect,
 	failpoint.Applied, failpoint.Verified, failpoint.StepRecord, failpoint.SettledToo, failpoint.SucceededPlan,
 }
 
