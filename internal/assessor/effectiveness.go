@@ -10,7 +10,6 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/controller/assessment"
 	"github.com/plumbline-dev/plumbline/internal/effectiveness"
-	"github.com/plumbline-dev/plumbline/internal/planning"
 	"github.com/plumbline-dev/plumbline/internal/source"
 	"github.com/plumbline-dev/plumbline/internal/source/alertmanager"
 	"github.com/plumbline-dev/plumbline/internal/source/prometheus"
@@ -60,13 +59,11 @@ func (p *parts) addEffectiveness(mgr manager.Manager, setup Setup) error {
 	p.assessments = &assessment.Reconciler{
 		Client: mgr.GetClient(),
 		Targets: &assessment.Targets{
-			Live: targets, Bodies: p.policies.Source, Cached: mgr.GetClient(), Snapshot: p.guards.Snapshot, Clock: setup.Clock,
+			Live: targets, Bodies: p.source, Cached: mgr.GetClient(), Snapshot: p.guards.Snapshot, Clock: setup.Clock,
 		},
 		Runs:    runs,
 		Sources: map[v1alpha1.EffectComponent]assessment.Source{v1alpha1.ComponentHealth: health},
-		Unready: func(ctx context.Context, namespace, baseline string) ([]string, error) {
-			return planning.FindUnready(ctx, p.policies.Source, namespace, baseline, setup.time.Now())
-		},
+		Unready: p.source.FindUnready,
 		Metrics: metrics, Time: setup.time, Log: setup.Log.WithName("effectiveness"), MaxConcurrent: setup.Effectiveness.MaxConcurrent,
 	}
 	if asked.Alerts != nil {

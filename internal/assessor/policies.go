@@ -38,12 +38,13 @@ func (p *parts) addPolicies(mgr manager.Manager, setup Setup) error {
 	if setup.Notifier != nil {
 		tells = setup.Notifier
 	}
+	p.source = &planning.FromCache{
+		Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Snapshot: p.guards.Snapshot, Objects: p.tracker, Read: p.readObject,
+		Rollouts: setup.Rollouts, Effectiveness: setup.Effectiveness.Enabled,
+	}
 	p.policies = &policy.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: setup.Namespace,
-		Source: &planning.FromCache{
-			Cache: mgr.GetCache(), Live: mgr.GetAPIReader(), Snapshot: p.guards.Snapshot, Objects: p.tracker, Read: p.readObject,
-			Rollouts: setup.Rollouts, Effectiveness: setup.Effectiveness.Enabled,
-		},
+		Source:   p.source,
 		Recorder: mgr.GetEventRecorder(lease), Metrics: metrics, Notifier: tells, Clock: setup.time, Skew: setup.time.Skew,
 		ResyncPeriod: setup.ResyncPeriod, Executor: setup.Executor, Effectiveness: setup.Effectiveness.Enabled, Log: setup.Log.WithName("policy"),
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/internal/notifier"
+	"github.com/plumbline-dev/plumbline/internal/planning"
 	"github.com/plumbline-dev/plumbline/internal/servertime"
 	"github.com/plumbline-dev/plumbline/internal/stamp"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -182,6 +183,7 @@ type parts struct {
 	checks       *checks.Scheduler
 	figures      *figuresOf
 	stamps       *stamp.Policy // nil where the webhook stamps
+	source       *planning.FromCache
 	policies     *policy.Reconciler
 	people       *notifier.Notifier
 	retention    *policy.Retention

@@ -67,15 +67,7 @@ type World struct {
 
 // complete computes what follows from what was read.
 func (w *World) complete(specGuards []v1alpha1.SpecGuard, clusterGuards []v1alpha1.ClusterSpecGuard, now time.Time) {
-	namespaces := make(map[string]labels.Set, len(w.Guards.Namespaces))
-	for name, n := range w.Guards.Namespaces {
-		namespaces[name] = n.Labels
-	}
-	environments := make([]*v1alpha1.Environment, len(w.Environments))
-	for i := range w.Environments {
-		environments[i] = &w.Environments[i]
-	}
-	w.owners = environment.Assign(environments, namespaces)
+	w.owners = assign(w.Environments, w.Guards)
 	tallies := guards.Tallies(w.Baselines)
 	w.states = make(map[specguard.GuardRef]guardState, len(specGuards)+len(clusterGuards))
 	for i := range specGuards {
@@ -88,6 +80,19 @@ func (w *World) complete(specGuards []v1alpha1.SpecGuard, clusterGuards []v1alph
 		ref := specguard.GuardRef{Name: g.Name}
 		w.states[ref] = stateOf(&g.Spec.GuardSpec, &g.Status, tallies[ref], now)
 	}
+}
+
+// assign assigns the namespaces that exist to Environments.
+func assign(all []v1alpha1.Environment, known *guards.Snapshot) environment.Assignment {
+	namespaces := make(map[string]labels.Set, len(known.Namespaces))
+	for name, n := range known.Namespaces {
+		namespaces[name] = n.Labels
+	}
+	environments := make([]*v1alpha1.Environment, len(all))
+	for i := range all {
+		environments[i] = &all[i]
+	}
+	return environment.Assign(environments, namespaces)
 }
 
 // Environment finds one by its name; nil when there is none.

@@ -24,8 +24,8 @@ type Released struct {
 	// Standby names the plan whose standby the object is; empty for a run. Its body is the authorized one
 	// of another object, so the guards need not trust the requester.
 	Standby string
-	// Returns says that the work puts back what was authorized before a run, so that the guards need not trust
-	// the requester.
+	// Returns says that the work puts back what a run has changed, or leaves a clone without replicas, so that
+	// the guards need not trust the requester.
 	Returns bool
 	// Creates says that the work makes the object, or gives it all of its content.
 	Creates bool
@@ -161,7 +161,7 @@ func (s *step) authorizeReleased(in *Released, body []byte) error {
 	verb := "changed"
 	switch {
 	case in.Returns:
-		verb = "put back to the state of before"
+		verb = "given back"
 	case isCreation:
 		verb = "created"
 	}

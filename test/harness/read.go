@@ -67,6 +67,18 @@ func (c *Cluster) ReadRaw(ctx context.Context, path string) ([]byte, error) {
 	return body, nil
 }
 
+// PostRaw sends JSON to a path of the API server, such as that of a port of a service.
+func (c *Cluster) PostRaw(ctx context.Context, path string, body []byte) error {
+	r, err := c.reader()
+	if err != nil {
+		return err
+	}
+	if answer, err := r.raw.Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body(body).DoRaw(ctx); err != nil {
+		return fmt.Errorf("sending to %s: %w: %s", path, err, answer)
+	}
+	return nil
+}
+
 // reader connects once.
 func (c *Cluster) reader() (*reader, error) {
 	c.connecting.Lock()

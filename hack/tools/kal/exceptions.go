@@ -49,6 +49,7 @@ var exceptions = []exception{
 	{"nodurations", "RolloutDeadlines", "as ResyncPeriod"},
 	{"nodurations", "RolloutStage.Duration", "as ResyncPeriod"},
 	{"nodurations", "RolloutAnalysisSpec.CohortCheck", "as ResyncPeriod"},
+	{"nodurations", "RolloutAnalysisSpec.Warmup", "as ResyncPeriod"},
 	{"nodurations", "HealthCheckInterval", "as ResyncPeriod"},
 	{"nodurations", "OpenDuration", "as ResyncPeriod"},
 	{"nodurations", "Cooldown", "as ResyncPeriod"},

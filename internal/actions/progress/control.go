@@ -20,7 +20,7 @@ func (g *gates) control() []Gate {
 	case in.CompletionTime != nil:
 		return []Gate{{name, GateOK, fmt.Sprintf("the canary is compared with %s itself: %s", g.run.From.Variation, in.Message), ""}}
 	case g.waits(rollout.WaitControl):
-		return []Gate{g.held(name, "the pods of the fresh control have to become ready")}
+		return []Gate{g.held(name, "the pods of the fresh control have to become ready, and warm")}
 	}
 	for i := range g.Release.Status.Observed {
 		if o := &g.Release.Status.Observed[i]; o.Variation == v1alpha1.FreshControl {

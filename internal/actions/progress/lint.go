@@ -59,6 +59,9 @@ type ManifestFacts struct {
 	Workloads, Groups map[v1alpha1.VariationName]WorkloadFacts
 	// Executor is read only for a release that needs the executor.
 	Executor Binding
+	// Releases are those of the namespace. ReleasesUnread says why they are not known.
+	Releases       []v1alpha1.ABRelease
+	ReleasesUnread string
 }
 
 // LintRelease returns the faults of the manifest of a release. unread names what could not be checked.
@@ -74,6 +77,7 @@ func LintRelease(r *v1alpha1.ABRelease, f *ManifestFacts) (findings []Finding, u
 		l.variation(i)
 	}
 	l.control()
+	l.canary()
 	l.executor()
 	l.strategy()
 	return l.findings, l.unread
@@ -169,6 +173,19 @@ func selects(selector, labels map[string]string) bool {
 		}
 	}
 	return len(selector) > 0
+}
+
+// canary finds another release that rolls out to the canary, for which the discovery server would begin no run.
+func (l *linter) canary() {
+	if l.facts.ReleasesUnread != "" {
+		l.unread = append(l.unread, "ABReleases of namespace "+l.release.Namespace+": "+l.facts.ReleasesUnread)
+		return
+	}
+	stored := l.release.DeepCopy()
+	stored.UID, stored.CreationTimestamp = l.facts.Current.UID, l.facts.Current.CreationTimestamp
+	if err := rollout.FindSharer(stored, l.facts.Releases); err != nil {
+		l.find("spec.variations", "CanaryShared: "+err.Error(), "name another canary, or delete the other release")
+	}
 }
 
 func (l *linter) strategy() {

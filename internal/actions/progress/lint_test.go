@@ -58,6 +58,19 @@ func cloned(podLabels map[string]v1alpha1.LabelValue, executor Binding) func(*v1
 	}
 }
 
+// rival has another release of the namespace roll out to the same canary. change gets the release as it is stored,
+// which is not there yet, and the other one.
+func rival(change func(stored, other *v1alpha1.ABRelease)) func(*v1alpha1.ABRelease, *ManifestFacts) {
+	return func(r *v1alpha1.ABRelease, f *ManifestFacts) {
+		other := r.DeepCopy()
+		other.Name, other.UID, other.Spec.ServiceName = "admin", "u1", "admin"
+		if change != nil {
+			change(&f.Current, other)
+		}
+		f.Releases = []v1alpha1.ABRelease{*other}
+	}
+}
+
 func TestLint_FindsTheFaultsOfARelease(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change       func(*v1alpha1.ABRelease, *ManifestFacts)
@@ -95,6 +108,18 @@ func TestLint_FindsTheFaultsOfARelease(t *testing.T) {
 			func(r *v1alpha1.ABRelease, _ *ManifestFacts) {
 				r.Spec.Rollout.Fallback = v1alpha1.FallbackHoldMinReplicas
 			}, []string{"spec"}, nil,
+		},
+		"another release with the canary":               {rival(nil), []string{"spec.variations"}, nil},
+		"another release with the canary as its stable": {rival(func(_, other *v1alpha1.ABRelease) { other.Spec.Stable = "b" }), nil, nil},
+		"an elder release with the canary": {rival(func(stored, _ *v1alpha1.ABRelease) {
+			stored.UID, stored.CreationTimestamp = "u2", metav1.Unix(9, 0)
+		}), []string{"spec.variations"}, nil},
+		"a younger release with the canary": {rival(func(stored, other *v1alpha1.ABRelease) {
+			stored.UID, other.CreationTimestamp = "u2", metav1.Unix(9, 0)
+		}), nil, nil},
+		"the release itself as it is stored": {rival(func(_, other *v1alpha1.ABRelease) { other.Name = "web" }), nil, nil},
+		"releases that may not be read": {
+			func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.ReleasesUnread = "forbidden" }, nil, []string{"ABReleases of namespace shop: forbidden"},
 		},
 		"a strategy that is not there": {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.Strategy = nil }, []string{"spec.rollout"}, nil},
 		"a strategy that descends":     {func(_ *v1alpha1.ABRelease, f *ManifestFacts) { f.Strategy = ramp(50, 10) }, []string{"spec.rollout"}, nil},

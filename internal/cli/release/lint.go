@@ -35,7 +35,7 @@ func (a *app) lintCommand() *cobra.Command {
 		Short: "Check manifests of releases and strategies against the cluster",
 		Long: `Check manifests of ABReleases and RolloutStrategies: a dry run of the write, the Service,
 the workloads and their ready pods, the pods that the Service selects, the pods of a clone,
-the binding of the executor, and the stages. The command stores nothing, and tells the least time that a run takes. What you may not read is
+other releases with the same canary, the binding of the executor, and the stages. The command stores nothing, and tells the least time that a run takes. What you may not read is
 named, and not checked.
 
 The forecast tells when each stage finds a canary with ten or three times the errors of the
@@ -265,6 +265,9 @@ func readFacts(ctx context.Context, c *invocation.Cluster, r *v1alpha1.ABRelease
 			f.Groups[v.Name] = readWorkload(ctx, c, r.Namespace, &v1alpha1.VariationWorkload{Kind: v1alpha1.VariationDeployment, Name: v.Group.Name})
 		}
 	}
+	if r.Spec.Rollout != nil {
+		f.Releases, f.ReleasesUnread = readReleases(ctx, c, r.Namespace)
+	}
 	if progress.NeedsExecutor(r) {
 		f.Executor = readBinding(ctx, c, r.Namespace)
 	}
@@ -287,6 +290,15 @@ func readService(ctx context.Context, c *invocation.Cluster, r *v1alpha1.ABRelea
 	if f.ServiceExists {
 		f.Service = service
 	}
+}
+
+// readReleases reads the releases of a namespace, since another one may roll out to the same canary.
+func readReleases(ctx context.Context, c *invocation.Cluster, namespace string) (all []v1alpha1.ABRelease, unread string) {
+	var list v1alpha1.ABReleaseList
+	if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return nil, err.Error()
+	}
+	return list.Items, ""
 }
 
 // readBinding finds a binding that lets the executor write in a namespace.

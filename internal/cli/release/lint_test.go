@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
@@ -47,6 +48,9 @@ func TestLint(t *testing.T) {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: map[string]string{"plumbline.dev/managed": "true"}}, Spec: corev1.ServiceSpec{
 		Selector: map[string]string{"version": "blue"}, ClusterIP: "10.0.0.1", Ports: []corev1.ServicePort{{Name: "http", Port: 80}},
 	}}
+	elder := rolling()
+	elder.Name, elder.UID, elder.Spec.ServiceName = "admin", "u0", "admin"
+	elder.Spec.Variations[1].Workload = &v1alpha1.VariationWorkload{Kind: v1alpha1.VariationDeployment, Name: "web-green"}
 	alone := service.DeepCopy()
 	alone.Labels, alone.Spec.SessionAffinity = nil, corev1.ServiceAffinityClientIP
 	busy := rolling()
@@ -64,6 +68,7 @@ func TestLint(t *testing.T) {
 	}{
 		"sound":                 {"100", []client.Object{service}, map[string]int64{"web-blue": 3, "web-green": 3}, false, nil, 0},
 		"measured":              {"100", []client.Object{service, busy}, map[string]int64{"web-blue": 3, "web-green": 3}, false, nil, 0},
+		"shared":                {"100", []client.Object{service, elder}, map[string]int64{"web-blue": 3, "web-green": 3}, false, nil, 1},
 		"given":                 {"50", []client.Object{service, busy}, map[string]int64{"web-blue": 3, "web-green": 3}, false, []string{"--requests-per-minute", "60", "--error-rate", "0.3%"}, 1},
 		"unmanaged":             {"100", []client.Object{alone}, map[string]int64{"web-blue": 3, "web-green": 3}, false, nil, 1},
 		"faulty":                {"50", nil, map[string]int64{"web-blue": 3}, false, nil, 1},

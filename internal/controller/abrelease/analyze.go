@@ -45,7 +45,7 @@ func (r *Reconciler) analyze(ctx context.Context, s *subject, before rollout.Sta
 	if isFresh && !r.count(ctx, s, a) { // the canary of that time is none of this run's
 		return rollout.Health{}
 	}
-	a.Analysis = a.Enter(before, sequence, standing.Weight)
+	a.Analysis = a.Enter(before, sequence, standing.Weight, rollout.WarmupOf(s.release))
 	s.analysis = a
 	if !r.count(ctx, s, a) {
 		return rollout.Health{}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/fairqueue"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/rollout"
 )
 
 // Watcher tells of releases of which other endpoints or problems are seen.
@@ -62,7 +63,7 @@ func (r *Reconciler) wakeRivals(ctx context.Context, e event.DeleteEvent, queue 
 	}
 	for i := range all.Items {
 		other := &all.Items[i]
-		if divideOneService(gone, other) || sharedGroup(gone, other) != "" || sharedCanary(gone, other) != nil {
+		if divideOneService(gone, other) || sharedGroup(gone, other) != "" || rollout.SharedCanary(gone, other) != nil {
 			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(other)})
 		}
 	}

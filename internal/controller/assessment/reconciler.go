@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -58,6 +59,8 @@ type Reconciler struct {
 	Log     logr.Logger
 	// MaxConcurrent is how many assessments are looked at at once.
 	MaxConcurrent int
+
+	asked askedTimes
 }
 
 // subject is one assessment in one look.
@@ -75,31 +78,39 @@ func (s *subject) timeNow() *metav1.Time { return &metav1.Time{Time: s.now} }
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	a := &v1alpha1.EffectivenessAssessment{}
 	if err := r.Client.Get(ctx, request.NamespacedName, a); err != nil {
-		r.Metrics.forget(request.NamespacedName)
+		r.forget(request.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if effect.Phase(a.Status.Phase).Ended() || a.DeletionTimestamp != nil {
-		r.Metrics.forget(request.NamespacedName)
+		r.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	r.Metrics.begin(a)
 	s := &subject{assessment: a, next: a.DeepCopy()}
+	s.next.Status.AskedTime = r.asked.recall(request.NamespacedName, a.Status.AskedTime)
 	until := r.carry(ctx, s)
 	switch err := r.store(ctx, s); {
 	case apierrors.IsConflict(err): // the cache was behind
 		return reconcile.Result{RequeueAfter: conflictAgain}, nil
 	case apierrors.IsNotFound(err): // it went, and has no end to tell
-		r.Metrics.forget(request.NamespacedName)
+		r.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, err
 	}
 	r.tell(s)
 	if effect.Phase(s.next.Status.Phase).Ended() {
+		r.asked.forget(request.NamespacedName)
 		r.Metrics.end(s)
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{RequeueAfter: s.again(until)}, nil
+}
+
+// forget an assessment that has ended, or that is gone.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.Metrics.forget(key)
+	r.asked.forget(key)
 }
 
 // carry decides what follows, and returns when to look again.
@@ -175,11 +186,15 @@ func (s *subject) again(until time.Time) time.Duration {
 }
 
 // store writes what has changed, in one patch. The patch is bound to the version that was read, so what was
-// decided from an old version of the cache is not stored.
+// decided from an old version of the cache is not stored. The time of a question alone is remembered, and not stored.
 func (r *Reconciler) store(ctx context.Context, s *subject) error {
+	asked, before := s.next.Status.AskedTime, s.assessment.Status.AskedTime
+	s.next.Status.AskedTime = before
 	if equality.Semantic.DeepEqual(s.assessment.Status, s.next.Status) {
+		r.asked.remember(client.ObjectKeyFromObject(s.next), asked)
 		return nil
 	}
+	s.next.Status.AskedTime = asked
 	stored := s.next.DeepCopy()
 	err := r.Client.Status().Patch(ctx, stored, client.MergeFromWithOptions(s.assessment, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
 	if err != nil {

@@ -93,7 +93,7 @@ func runWorld(t *testing.T, objects ...client.Object) (*world, *RunOpener, deplo
 
 var (
 	keyOfRelease = types.NamespacedName{Namespace: "shop", Name: "pay"}
-	keyOfRun     = types.NamespacedName{Namespace: "shop", Name: "pay-3"}
+	keyOfRun     = types.NamespacedName{Namespace: "shop", Name: "pay-run3"}
 )
 
 func (o *RunOpener) open(t *testing.T) error {
@@ -262,7 +262,7 @@ func TestAssessmentsOfRunsGoWithTheHistory(t *testing.T) {
 	for i := range all.Items {
 		names = append(names, all.Items[i].Name)
 	}
-	if diff := cmp.Diff([]string{"nightly-1-0", "other-1", "pay-2", "pay-3"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"nightly-1-0", "other-1", "pay-2", "pay-run3"}, names); diff != "" {
 		t.Errorf("the assessments (-want +got):\n%s", diff)
 	}
 }

@@ -104,3 +104,50 @@ func TestASourceThatIsNotConfigured(t *testing.T) {
 		}
 	}
 }
+
+// A source that stayed silent cost a write every 30 seconds until the deadline, 60 of them with the default windows.
+func TestASourceThatStaysSilentCostsNoWriteForEachQuestion(t *testing.T) {
+	w := newWorld(t, written(), twoPods(true, true)...)
+	metrics := &scripted{answer: func(asked int) Answer {
+		if asked > 25 {
+			return notAnswered(v1alpha1.ComponentMetrics, "HTTP 503")
+		}
+		return notAnswered(v1alpha1.ComponentMetrics, "no answer within 10s")
+	}}
+	w.r.Sources[v1alpha1.ComponentMetrics] = metrics
+	w.until(v1alpha1.AssessmentAssessing)
+	writes, asked := w.writes, metrics.asked
+	for range 3 { // as events wake it
+		if _, err := w.look(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.writes != writes || metrics.asked != asked {
+		t.Errorf("looks at one time ask %d times more, and write %d times", metrics.asked-asked, w.writes-writes)
+	}
+	end := w.run().Status
+	if end.Reason != v1alpha1.AssessedMetricsTimedOut || metrics.asked != 50 || w.writes > 8 {
+		t.Errorf("it ends as %s after %d questions and %d writes, want 50 questions and at most 8 writes", end.Reason, metrics.asked, w.writes)
+	}
+	if c := componentIn(&end, v1alpha1.ComponentMetrics); c == nil || c.Message != "HTTP 503" || end.AskedTime.Sub(noon) != 29*time.Minute+30*time.Second {
+		t.Errorf("the last answer is %+v, of %s", c, end.AskedTime)
+	}
+}
+
+// An assessor that begins has no memory of the last question, and asks at once.
+func TestAnAssessorThatBeginsAsksASilentSourceAtOnce(t *testing.T) {
+	w := newWorld(t, written(), twoPods(true, true)...)
+	metrics := &scripted{answer: func(int) Answer { return notAnswered(v1alpha1.ComponentMetrics, "HTTP 503") }}
+	w.r.Sources[v1alpha1.ComponentMetrics] = metrics
+	w.until(v1alpha1.AssessmentAssessing)
+	w.clock.SetTime(w.clock.Now().Add(time.Minute))
+	if _, err := w.look(); err != nil {
+		t.Fatal(err)
+	}
+	asked := metrics.asked
+	w.start()
+	w.r.Sources[v1alpha1.ComponentMetrics] = metrics
+	if result, err := w.look(); err != nil || metrics.asked != asked+1 || result.RequeueAfter != 30*time.Second {
+		t.Errorf("it asked %d times, and looks again after %s: %v", metrics.asked-asked, result.RequeueAfter, err)
+	}
+}

@@ -35,7 +35,7 @@ func (r *Reconciler) readReleased(ctx context.Context, s *subject, state *specgu
 	}
 	last := mark.Last()
 	if last == nil || mark.Release.Spec.Rollout == nil || mark.Release.Spec.Rollout.RequestedBy == "" {
-		return nil, nil
+		return readEnd(s, state), nil
 	}
 	if mark.Release, err = r.keepRelease(ctx, s, mark, last); err != nil {
 		return nil, err
@@ -48,6 +48,20 @@ func (r *Reconciler) readReleased(ctx context.Context, s *subject, state *specgu
 		}
 	}
 	return released(s, mark, last, from), nil
+}
+
+// readEnd returns what the end of a run may have left in a clone: no replicas of the state that a run has left. That
+// end needs neither the rollout nor the release, either of which a user may have removed. It returns nil unless a run
+// has left the authorized state.
+func readEnd(s *subject, state *specguard.State) *specguard.Released {
+	if state.Authorized == nil || state.Authorized.Release == nil {
+		return nil
+	}
+	end := &v1alpha1.ReleaseWork{Spec: v1alpha1.ReleaseWorkSpec{Verb: v1alpha1.WorkScale, Replicas: new(int32(0))}}
+	return &specguard.Released{
+		Requester: specguard.Identity{User: state.Authorized.By}, Release: *state.Authorized.Release, Returns: true,
+		Bodies: bodiesLeft(s, end, nil, nil),
+	}
 }
 
 // keepRelease returns the release with the change that the run was measured with, where the next change waits in
@@ -157,17 +171,22 @@ func released(s *subject, mark *work.Mark, of *v1alpha1.ReleaseWork, from *unstr
 		Release:   v1alpha1.AuthorizedRelease{Name: release.Name, Run: of.Spec.Run, WorkName: of.Name},
 		Creates:   work.HasStart(of, release),
 		Pending:   from == nil && work.HasStart(of, release) && mark.IsOn(),
-		Bodies: func(authorized []byte) (bodies [][]byte) {
-			var own *unstructured.Unstructured
-			if authorized != nil {
-				own, _ = work.ReadBody(authorized, s.key.Namespace, s.key.Name) // a body that cannot be read leaves nothing
+		Bodies:    bodiesLeft(s, of, release, from),
+	}
+}
+
+// bodiesLeft returns what computes the bodies that a work may leave. release and from may be nil.
+func bodiesLeft(s *subject, of *v1alpha1.ReleaseWork, release *v1alpha1.ABRelease, from *unstructured.Unstructured) func([]byte) [][]byte {
+	return func(authorized []byte) (bodies [][]byte) {
+		var own *unstructured.Unstructured
+		if authorized != nil {
+			own, _ = work.ReadBody(authorized, s.key.Namespace, s.key.Name) // a body that cannot be read leaves nothing
+		}
+		for _, left := range work.Left(of, release, from, own) {
+			if body, err := work.WriteBody(left); err == nil {
+				bodies = append(bodies, body)
 			}
-			for _, left := range work.Left(of, release, from, own) {
-				if body, err := work.WriteBody(left); err == nil {
-					bodies = append(bodies, body)
-				}
-			}
-			return bodies
-		},
+		}
+		return bodies
 	}
 }

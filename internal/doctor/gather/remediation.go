@@ -33,7 +33,7 @@ func (r *reader) remediation(ctx context.Context) {
 	out.Unanswered = r.unanswered(ctx)
 }
 
-// unanswered finds, of each component, the newest assessment that asked for it, and keeps those without an answer.
+// unanswered finds, of each component, the assessment that has told of it last, and keeps those without an answer.
 func (r *reader) unanswered(ctx context.Context) doctor.Read[[]doctor.Unanswered] {
 	type look struct {
 		doctor.Unanswered

@@ -32,6 +32,7 @@ type RolloutDeadlines struct {
 // RolloutAnalysis says how a run is measured.
 type RolloutAnalysis struct {
 	CohortCheck      *Duration                      `json:"cohortCheck,omitempty"`
+	Warmup           *Duration                      `json:"warmup,omitempty"`
 	Control          Word[v1alpha1.ControlType]     `json:"control,omitempty"`
 	ControlPodLabels map[string]v1alpha1.LabelValue `json:"controlPodLabels,omitempty"`
 }

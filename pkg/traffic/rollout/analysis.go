@@ -16,6 +16,18 @@ import (
 // maxSequences of a stage are remembered: each change of an endpoint that clamps makes two.
 const maxSequences = 16
 
+// DefaultWarmup is how long new pods may be slow where the spec says nothing.
+const DefaultWarmup = 30 * time.Second
+
+// WarmupOf returns how long new pods of a release may be slow, and how long its fresh control is ready before it gets
+// requests.
+func WarmupOf(r *v1alpha1.ABRelease) time.Duration {
+	if in := r.Spec.Rollout; in != nil && in.Analysis != nil {
+		return durationOf(in.Analysis.Warmup, DefaultWarmup)
+	}
+	return DefaultWarmup
+}
+
 // Analysis is what is counted of a run, and the splits that belong to its stage.
 type Analysis struct {
 	Run       int64
@@ -67,8 +79,8 @@ func (a Analysis) Follow(s State) (next Analysis, isFresh bool) {
 
 // Enter has the judge count to the stage under way, or to the cohort check; before these it changes nothing. The
 // sequence is the one that proxies have acknowledged, with the weight that it gives the canary; 0 if none
-// is acknowledged.
-func (a Analysis) Enter(s State, sequence uint64, weight traffic.Weight) Analysis {
+// is acknowledged. Latencies of the warmup of the stage do not count.
+func (a Analysis) Enter(s State, sequence uint64, weight traffic.Weight, warmup time.Duration) Analysis {
 	stage, weighs := s.Current(), s.Weight()
 	if stage == 0 && !s.IsChecking() {
 		return a
@@ -80,8 +92,20 @@ func (a Analysis) Enter(s State, sequence uint64, weight traffic.Weight) Analysi
 		a.Sequences = append(slices.Clone(a.Sequences), sequence)
 		a.Sequences = a.Sequences[max(0, len(a.Sequences)-maxSequences):]
 	}
-	a.State.Enter(judge.Stage{Number: max(stage, 1), Sequences: a.Sequences})
+	a.State.Enter(judge.Stage{Number: max(stage, 1), Sequences: a.Sequences, LatencyFrom: s.latencyFrom(warmup)})
 	return a
+}
+
+// latencyFrom is when the pods of the stage under way are warm; zero in a cohort check, in which no canary serves. Pods
+// are made for a weight just before it is decided, and get their first requests then. At most half of a stage is left
+// out: a slow canary would pass a stage that is shorter than the warmup.
+func (s State) latencyFrom(warmup time.Duration) time.Time {
+	n := s.Current()
+	if n == 0 || warmup <= 0 {
+		return time.Time{}
+	}
+	stage := &s.Run.Stages[n-1]
+	return stage.ShiftTime.Add(min(warmup, stage.Duration/2))
 }
 
 // Write keeps an analysis in a status, and what the judge says for people. Without an assessment, as while

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
@@ -148,7 +149,7 @@ func TestTheFirstStageCountsNothingOfItsCohortCheck(t *testing.T) {
 	config := judge.DefaultConfig("canary", "stable")
 	checking := onStage(0)
 	checking.Run.State, checking.Run.Check = rollout.Deploying, &rollout.CohortCheck{Duration: time.Minute, ShiftTime: noon, StartTime: noon}
-	a := rollout.Analysis{Run: 3, State: judge.New(judge.DefaultR0, 0)}.Enter(checking, 7, 10_00)
+	a := rollout.Analysis{Run: 3, State: judge.New(judge.DefaultR0, 0)}.Enter(checking, 7, 10_00, time.Minute)
 	a.State.Count(&config, cohortCells(7))
 	if canary, control, _ := a.State.Counted(); canary != 1 || control != 1 {
 		t.Fatalf("the check has counted %d and %d cells", canary, control)
@@ -157,7 +158,7 @@ func TestTheFirstStageCountsNothingOfItsCohortCheck(t *testing.T) {
 		stage := onStage(1)
 		stage.Run.Check = &rollout.CohortCheck{Duration: time.Minute, ShiftTime: noon, StartTime: noon, EndTime: noon.Add(time.Minute), Ratio: ratio}
 		next, isFresh := a.Follow(stage)
-		next = next.Enter(stage, 8, 10_00)
+		next = next.Enter(stage, 8, 10_00, 0)
 		if canary, control, _ := next.State.Counted(); canary != 0 || control != 0 || isFresh || next.State.R0() != ratio {
 			t.Errorf("after a check with the ratio %g, %d and %d cells are counted, and the ratio is %g", ratio, canary, control, next.State.R0())
 		}
@@ -215,7 +216,7 @@ func TestOnlySequencesOfTheStageAreCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.before.State = judge.New(judge.DefaultR0, 0)
 			kept := slices.Clone(tc.before.Sequences)
-			got := tc.before.Enter(tc.state, tc.sequence, tc.weight)
+			got := tc.before.Enter(tc.state, tc.sequence, tc.weight, 0)
 			if diff := cmp.Diff(tc.want, got.Sequences); diff != "" || got.Stage != tc.stage {
 				t.Errorf("stage %d, want %d; sequences (-want +got):\n%s", got.Stage, tc.stage, diff)
 			}
@@ -336,5 +337,71 @@ func TestHealthOf(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// slowCell tells of 1000 requests, of which some are slow.
+func slowCell(variation string, number uint64, from time.Time, slow uint64) traffic.Cell {
+	return traffic.Cell{
+		Part: "a", Position: traffic.Position{Epoch: 1, Cell: number}, Variation: variation, Port: 80, Sequence: 7,
+		Start: from, From: from, To: from.Add(10 * time.Second), Over: 1000, Latency: []uint64{1000 - slow, slow, 0},
+		Spread: traffic.Spread{Proxies: 1, N: 1000, NN: 1000 * 1000}, Coverage: traffic.Coverage{Expected: 1, Telling: 1},
+	}
+}
+
+// New pods are slow whatever their version is. Latencies of the first 30 seconds failed a good canary.
+func TestNoLatencyOfTheWarmupCounts(t *testing.T) {
+	config := judge.DefaultConfig("canary", "stable")
+	rapid.Check(t, func(t *rapid.T) {
+		seconds := func(most int, name string) time.Duration {
+			return time.Duration(rapid.IntRange(0, most).Draw(t, name)) * time.Second
+		}
+		warmup, duration := seconds(90, "warmup"), seconds(120, "duration")
+		state := onStage(1, func(s *rollout.StageStatus) { s.Duration, s.ShiftTime = duration, noon.Add(seconds(20, "shift")) })
+		a := rollout.Analysis{Run: 3, State: judge.New(judge.DefaultR0, 0)}
+		a.State.Count(&config, &traffic.Measurement{Next: traffic.Cursor{"a": {Epoch: 1, Cell: 1}}, Wanted: 1, Cells: []traffic.Cell{slowCell("stable", 1, noon.Add(-time.Minute), 0)}})
+		a = a.Enter(state, 7, 10_00, warmup)
+		warm, counted, slow := time.Time{}, uint64(0), uint64(0)
+		if warmup > 0 {
+			warm = state.Run.Stages[0].ShiftTime.Add(min(warmup, duration/2))
+		}
+		for n := range uint64(rapid.IntRange(1, 12).Draw(t, "cells")) {
+			cell := slowCell("canary", n+2, noon.Add(time.Duration(n)*10*time.Second+seconds(9, "from")), rapid.Uint64Range(0, 1000).Draw(t, "slow"))
+			a.State.Count(&config, &traffic.Measurement{Next: traffic.Cursor{"a": cell.Position}, Wanted: 1, Cells: []traffic.Cell{cell}})
+			if !cell.From.Before(warm) {
+				counted, slow = counted+1000, slow+cell.Latency[1]
+			}
+		}
+		want := 0.0
+		if counted > 0 {
+			want = float64(slow) / float64(counted)
+		}
+		of := judge.Judge(a.State, &config, &judge.Facts{Now: noon.Add(time.Hour)})
+		if got := of.Canary.SlowRate; got != want {
+			t.Errorf("%g of the requests are slow, want %g of %d", got, want, counted)
+		}
+		if again := a.Enter(state, 7, 10_00, warmup); judge.Judge(again.State, &config, &judge.Facts{Now: noon.Add(time.Hour)}).Canary.SlowRate != want {
+			t.Errorf("the next look counts something else")
+		}
+	})
+}
+
+func TestTheWarmupOfARelease(t *testing.T) {
+	of := func(in *v1alpha1.Rollout) time.Duration {
+		return rollout.WarmupOf(&v1alpha1.ABRelease{Spec: v1alpha1.ABReleaseSpec{Rollout: in}})
+	}
+	set := func(d *metav1.Duration) *v1alpha1.Rollout {
+		return &v1alpha1.Rollout{Analysis: &v1alpha1.RolloutAnalysisSpec{Warmup: d}}
+	}
+	for name, tc := range map[string]struct{ got, want time.Duration }{
+		"no rollout":  {of(nil), rollout.DefaultWarmup},
+		"no analysis": {of(&v1alpha1.Rollout{}), rollout.DefaultWarmup},
+		"left out":    {of(set(nil)), rollout.DefaultWarmup},
+		"none":        {of(set(&metav1.Duration{})), 0},
+		"given":       {of(set(&metav1.Duration{Duration: time.Minute})), time.Minute},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: %s, want %s", name, tc.got, tc.want)
+		}
 	}
 }

@@ -57,6 +57,8 @@ type Plan struct {
 	Control ControlMode
 	// CohortCheck is how long the visitors of the first stage are compared with the others; 0 for not.
 	CohortCheck time.Duration
+	// Warmup is how long new pods may be slow; see [WarmupOf].
+	Warmup time.Duration
 }
 
 // Arm is what is known of one variation.

@@ -39,6 +39,8 @@ type FreshControl struct {
 	// fewer.
 	Required   int
 	ShortSince time.Time
+	// ReadyTime is since when it has had the ready endpoints for the next weight; zero before, and beside a clone.
+	ReadyTime time.Time
 	// EndTime is since when the active variation is the control, and Message says why. The fresh control leaves
 	// the split then.
 	EndTime time.Time
@@ -142,7 +144,7 @@ func (m *machine) isControlSized(weight traffic.Weight) bool {
 
 func (m *machine) askControl(verb WorkVerb, replicas int) {
 	m.askFor(verb, freshControl, replicas)
-	m.next.Run.Control.Replicas = replicas
+	m.next.Run.Control.Replicas, m.next.Run.Control.ReadyTime = replicas, time.Time{}
 }
 
 // growControl has the fresh control follow the canary in a stage. The run does not wait for it.
@@ -174,13 +176,33 @@ func (m *machine) isControlUp(weight traffic.Weight) bool {
 	run := m.next.Run
 	control, wants := m.Arms[freshControl], run.required(weight)
 	if control.Ready >= wants && run.Control.isMadeBy(control) {
-		return true
+		return m.isControlWarm()
 	}
+	run.Control.ReadyTime = time.Time{}
 	if !m.until(WaitControl, m.deadlines().Deployment, "%s: %d of %d are ready; at the deadline %s is the control", freshControl, control.Ready, wants, run.Active) {
 		return false
 	}
 	m.endControl(true, "the fresh control was not ready in time")
 	return true
+}
+
+// isControlWarm tells whether the fresh control has been ready for the warmup. A canary that is a workload has been
+// there before the control, so a control with new pods would be the colder one of both, and excuse faults of the
+// canary. A clone and its control are made together.
+func (m *machine) isControlWarm() bool {
+	c := m.next.Run.Control
+	if m.next.Run.isCloned() || m.Plan == nil || m.Plan.Warmup <= 0 {
+		return true
+	}
+	if c.ReadyTime.IsZero() {
+		c.ReadyTime = m.Now
+	}
+	over := c.ReadyTime.Add(m.Plan.Warmup)
+	if !m.Now.Before(over) {
+		return true
+	}
+	m.waitUntil(WaitControl, over, "the pods of %s to be ready for %s, since those of %s are older", freshControl, m.Plan.Warmup, m.next.Run.Canary)
+	return false
 }
 
 // isMadeBy tells whether an arm has the pod template that the executor has left.
@@ -227,6 +249,7 @@ func (m *machine) watchControl() {
 // waitShort gives up a fresh control that has had too few ready endpoints for as long as a canary may.
 func (m *machine) waitShort(control Arm) {
 	c := m.next.Run.Control
+	c.ReadyTime = time.Time{}
 	if c.ShortSince.IsZero() {
 		c.ShortSince = m.Now
 	}
@@ -296,7 +319,7 @@ func (r *Run) writeControl() *v1alpha1.RolloutFreshControl {
 	}
 	return &v1alpha1.RolloutFreshControl{
 		Replicas: new(int32(c.Replicas)), SourceHash: c.Source, TemplateHash: c.Hash, RequiredReady: int32(c.Required), //nolint:gosec // bounded
-		ShortTime: timeOrNil(c.ShortSince), CompletionTime: timeOrNil(c.EndTime), Message: c.Message,
+		ShortTime: timeOrNil(c.ShortSince), ReadyTime: timeOrNil(c.ReadyTime), CompletionTime: timeOrNil(c.EndTime), Message: c.Message,
 	}
 }
 
@@ -304,7 +327,7 @@ func controlIn(in *v1alpha1.RolloutFreshControl) *FreshControl {
 	if in == nil {
 		return nil
 	}
-	c := &FreshControl{Source: in.SourceHash, Hash: in.TemplateHash, Required: int(in.RequiredReady), ShortSince: timeOf(in.ShortTime), EndTime: timeOf(in.CompletionTime), Message: in.Message}
+	c := &FreshControl{Source: in.SourceHash, Hash: in.TemplateHash, Required: int(in.RequiredReady), ShortSince: timeOf(in.ShortTime), ReadyTime: timeOf(in.ReadyTime), EndTime: timeOf(in.CompletionTime), Message: in.Message}
 	if in.Replicas != nil {
 		c.Replicas = int(*in.Replicas)
 	}

@@ -89,6 +89,7 @@ func (l *life) drawControlled(c *controlWorld) rollout.Facts {
 		if f.Plan.Control = rollout.ControlFresh; rapid.IntRange(0, 19).Draw(l.T, "no control") == 0 {
 			f.Plan.Control = rollout.ControlStable
 		}
+		f.Plan.Warmup = rapid.SampledFrom([]time.Duration{0, 0, time.Second, time.Minute}).Draw(l.T, "warmup")
 		f.Plan.Strategy.Stages = nil
 		for _, weight := range []traffic.Weight{0, 1000, 2500, 3300, 5000, 9000, traffic.Total} {
 			if rapid.Bool().Draw(l.T, "stage") || weight == traffic.Total {
@@ -144,11 +145,12 @@ func (l *life) checkSplit(c *controlWorld, before *release.State, d rollout.Deci
 	}
 }
 
-// checkRollback demands that a run which fails goes back to the prepared split.
-func (l *life) checkRollback(c *controlWorld, before *release.State, d rollout.Decision) {
+// checkRollback demands that a run which fails goes back to the prepared split. What proxies have belongs to the state
+// before the decision, in each look of the controller.
+func (l *life) checkRollback(c *controlWorld, before *release.State, f rollout.Facts, d rollout.Decision) {
 	run := d.After.Run
 	isFailed := run != nil && l.state.Run != nil && run.Number == l.state.Run.Number && l.state.IsOn() && run.State == rollout.RolledBack && run.EndReason == rollout.EndFailed
-	if !isFailed || before.Prepared == 0 {
+	if !isFailed || before.Prepared == 0 || f.Standing.Weight != l.state.Weight() {
 		return
 	}
 	if diff := cmp.Diff(before.Retreated().Split, c.effective.Split, cmpopts.EquateEmpty()); diff != "" {
@@ -176,6 +178,9 @@ func (l *life) checkControl(f rollout.Facts, d rollout.Decision) {
 	if ready < 1 || ready*int(traffic.Total) < int(d.Comparison.Weight)*run.Capacity {
 		l.Errorf("the control gets %d of %d endpoints, and has %d", d.Comparison.Weight, run.Capacity, ready)
 	}
+	if since := run.Control.ReadyTime; f.Plan != nil && f.Plan.Warmup > 0 && (since.IsZero() || f.Now.Sub(since) < f.Plan.Warmup) {
+		l.Errorf("the control is ready since %s, and gets requests at %s with a warmup of %s", since, f.Now, f.Plan.Warmup)
+	}
 }
 
 func TestAFreshControlTakesVisitorsFromTheActiveVariationAlone(t *testing.T) {
@@ -190,7 +195,7 @@ func TestAFreshControlTakesVisitorsFromTheActiveVariationAlone(t *testing.T) {
 			c.decide(t, d)
 			l.check(f, d)
 			l.checkSplit(c, before, d)
-			l.checkRollback(c, before, d)
+			l.checkRollback(c, before, f, d)
 			l.checkControl(f, d)
 			if d.Comparison.Weight > 0 {
 				compared++

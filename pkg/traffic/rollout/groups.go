@@ -144,8 +144,8 @@ func (m *machine) isGivenBack() bool {
 	switch {
 	case !d.SettleTime.IsZero():
 		return true
-	case d.Total == 0 || last == nil: // the run has written nothing
-	case !last.Phase.settled():
+	case d.Total == 0 || last == nil && !m.next.Run.hasBegun(): // the groups are as the run has found them
+	case last != nil && !last.Phase.settled():
 		m.waitWork(last)
 		return false
 	case !m.giveGroupsBack(last):
@@ -185,9 +185,12 @@ func (m *machine) giveGroupsBack(last *Work) bool {
 	return m.resize(run.Canary, 0)
 }
 
-// gives tells whether a work gives a group so many replicas.
+// hasBegun tells whether a stage of the run has begun.
+func (r *Run) hasBegun() bool { return !r.Stages[0].ShiftTime.IsZero() }
+
+// gives tells whether a work, which may be nil, gives a group so many replicas.
 func (w *Work) gives(variation string, replicas int) bool {
-	return w.Verb == ScaleClone && w.Variation == variation && w.Replicas == replicas
+	return w != nil && w.Verb == ScaleClone && w.Variation == variation && w.Replicas == replicas
 }
 
 // owesGroups tells whether the groups do not have yet what the end of the last run gives them.

@@ -42,7 +42,7 @@ func PlanOf(r *v1alpha1.ABRelease, named *v1alpha1.RolloutStrategySpec, has Inst
 		StrategyName: in.StrategyName, Strategy: strategy, Start: StartMode(in.Start), OnUndecided: UndecidedPolicy(in.OnUndecided), Promotion: Promotion(cmp.Or(in.Promotion, v1alpha1.PromotionKeepVariation)),
 		Fallback: Fallback(cmp.Or(in.Fallback, v1alpha1.FallbackWait)), Supersede: Supersede(cmp.Or(in.Supersede, v1alpha1.SupersedeRestart)),
 		HeadroomPercent: has.headroomPercent(), Deadlines: deadlinesOf(r), CohortCheck: cohortCheckOf(r),
-		Control: controlOf(r),
+		Control: controlOf(r), Warmup: WarmupOf(r),
 	}
 	if err := plan.settleGroups(r); err != nil {
 		return nil, err

@@ -123,6 +123,9 @@ func TestAScaledCloneKeepsItsTemplate(t *testing.T) {
 	if len(left) != 1 || clone.Replicas(left[0]) != 0 || hashOf(t, left[0]) != hashOf(t, authorized) {
 		t.Errorf("the bodies are %+v", left)
 	}
+	if without := work.Left(w.work, nil, nil, authorized); len(without) != 1 || wholeHash(t, without[0]) != wholeHash(t, left[0]) {
+		t.Errorf("without its release the bodies are %+v", without)
+	}
 }
 
 // TestALabelIsBelievedOnlyOfTheLastWorkOfTheRun plays a tenant who may change the labels of a

@@ -201,6 +201,15 @@ type RolloutAnalysisSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && (duration(self) == duration('0s') || (duration(self) >= duration('10s') && duration(self) <= duration('24h')))",message="a duration such as 5m, from 10s to 24h, or 0s for no check"
 	CohortCheck *metav1.Duration `json:"cohortCheck,omitempty"`
+	// warmup is how long new pods may be slow. The judge leaves the latencies of this time after the beginning of
+	// each stage out, and those of half of the duration of the stage at most. Beside a canary that is no clone, a
+	// fresh control is ready for this time before it gets requests. 30s if absent, and "0s" leaves nothing out.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('10m')",message="a duration such as 30s, from 0s to 10m"
+	Warmup *metav1.Duration `json:"warmup,omitempty"`
 	// control says with what the judge compares a canary. Stable is the active variation. Fresh is a clone of
 	// the active variation, which the executor makes for the run: the clone is as large and as old as the
 	// canary, and gets as many requests, up to 33 percent. If unset, the control is Stable.

@@ -29,6 +29,10 @@ type RolloutFreshControl struct {
 	// shortTime is since when it has fewer ready endpoints than that; absent if it has enough.
 	// +optional
 	ShortTime *metav1.Time `json:"shortTime,omitempty"`
+	// readyTime is since when it has had the ready endpoints that the next percentage needs; absent before that,
+	// and beside a canary that is a clone.
+	// +optional
+	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 	// completionTime is since when the canary is compared with the active variation itself; absent while
 	// the fresh control is in use.
 	// +optional

@@ -273,7 +273,8 @@ type EffectivenessAssessmentStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=3
 	Components []AssessedComponent `json:"components,omitempty"`
-	// askedTime is when the components were asked for last.
+	// askedTime is when the components were asked for. A later question with the same answers is stored with the
+	// next change alone.
 	// +optional
 	AskedTime *metav1.Time `json:"askedTime,omitempty"`
 	// alertDecay says what became of alerts that fired before the write; absent if no such alert

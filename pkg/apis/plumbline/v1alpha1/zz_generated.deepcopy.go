@@ -3764,6 +3764,11 @@ func (in *RolloutAnalysisSpec) DeepCopyInto(out *RolloutAnalysisSpec) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.Warmup != nil {
+		in, out := &in.Warmup, &out.Warmup
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.ControlPodLabels != nil {
 		in, out := &in.ControlPodLabels, &out.ControlPodLabels
 		*out = make(map[string]LabelValue, len(*in))
@@ -3952,6 +3957,10 @@ func (in *RolloutFreshControl) DeepCopyInto(out *RolloutFreshControl) {
 	}
 	if in.ShortTime != nil {
 		in, out := &in.ShortTime, &out.ShortTime
+		*out = (*in).DeepCopy()
+	}
+	if in.ReadyTime != nil {
+		in, out := &in.ReadyTime, &out.ReadyTime
 		*out = (*in).DeepCopy()
 	}
 	if in.CompletionTime != nil {
