@@ -15,11 +15,11 @@ func refusalWords(r actions.AcceptRefusal) string {
 	case actions.RefusedUnobserved:
 		return "no observed state to accept"
 	case actions.RefusedInSync:
-		return "is in sync, nothing to accept"
+		return "is in sync: there is no change to accept"
 	case actions.RefusedRetired:
-		return "is retired, nothing to accept"
+		return "is retired: there is no state to accept"
 	case actions.RefusedNotGuarded:
-		return "no guard selects it any more, nothing to accept"
+		return "no guard selects it any more: there is no state to accept"
 	case actions.RefusedUnlisted:
 		return "it has findings that are not listed, so that the filters cannot be applied"
 	case actions.RefusedUnmatched:
@@ -28,7 +28,7 @@ func refusalWords(r actions.AcceptRefusal) string {
 		f := r.Finding
 		return fmt.Sprintf("it also has %s by %s, first seen %s", invocation.Printable(invocation.NamePath(f.Path)), invocation.Printable(invocation.NameActor(f.Actor.User)), invocation.FormatTimestamp(f.FirstSeenTime))
 	case actions.RefusedUnknown:
-		return "its state is unknown: what was not read is not accepted"
+		return "its state is unknown, and only an observed state can be accepted"
 	default:
 		return string(r.Reason)
 	}
@@ -50,7 +50,7 @@ func acceptWords(o actions.AcceptOutcome) string {
 	case actions.AcceptForbidden:
 		return o.Message
 	case actions.AcceptOutdated:
-		return "it changed before the request was seen; look again and accept what runs now"
+		return "it changed before the request was seen; look again and accept the present state"
 	default:
 		return string(o.Reason)
 	}

@@ -44,9 +44,9 @@ func (w *Writer) WriteChanges(changes []actions.Change) {
 		case change.Reordered:
 			place += " reordered"
 		case change.Path == "" && change.Operation == string(diff.Added):
-			place += " exists, and nobody trusted has created it"
+			place += " exists, and no trusted writer has created it"
 		case change.Path == "" && change.Operation == string(diff.Removed):
-			place += " is gone, and nobody trusted has removed it"
+			place += " is gone, and no trusted writer has removed it"
 		}
 		w.WriteLine(colorPlace, place)
 		w.writeValue(colorRemoved, "-", change.Before)

@@ -20,15 +20,15 @@ func (a *app) showCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "show NAME",
-		Short: "Show what a plan does, how far it is, and why",
-		Long: `Show a plan: whose it is and with whose right it acts, what it waits for, each
-step with its target, state, reason, duration, evidence and what happened to it,
-its batches, and the drift that it leaves out, with the reason for each. Durations
-of targets are from the grant of the step to its end.
+		Short: "Show the steps of a plan, its progress, and its reasons",
+		Long: `Show a plan: its policy, the user with its permissions, the reason of its wait, and
+its batches. Each step has its target, state, reason, duration, evidence and log.
+Drift that the plan leaves out has a reason each. Durations of targets are from the
+grant of the step to its end.
 
 -o wide shows hashes in full. -o json and -o yaml print the RemediationPlan.`,
 		Example: invocation.Examples(
-			"# How far is it, and what happened", "%s plan show production-3f9c2a",
+			"# Show the progress and the log of a plan", "%s plan show production-3f9c2a",
 			"# As the cluster has it", "%s plan show production-3f9c2a -o yaml"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.show(cmd, args, output) },
 		ValidArgsFunction: remediation.CompletePlan(a.Invocation),
@@ -102,9 +102,9 @@ func (a *app) describeHead(d *invocation.Description, p *v1alpha1.RemediationPla
 
 // initiatorWords names who asked for a plan, and whose rights it needs.
 func initiatorWords(plan *v1alpha1.PlannedRemediation) string {
-	words := fmt.Sprintf("%s, acting with the rights of %s", plan.InitiatedBy, plan.Requester)
+	words := fmt.Sprintf("%s, acting with the permissions of %s", plan.InitiatedBy, plan.Requester)
 	if plan.Request != nil {
-		words += " and of the user as whom the policy acts, by request " + plan.Request.Name
+		words += " and of the user that the policy acts as, by request " + plan.Request.Name
 	}
 	return words
 }

@@ -18,11 +18,11 @@ func (a *app) waitsFor(p *v1alpha1.RemediationPlan) string {
 	case remediation.HasEnded(p):
 		return ""
 	case p.Status.Phase == "":
-		return "an executor: none has taken it yet"
+		return "an executor: no executor has taken it yet"
 	case control.Verb == v1alpha1.PlanCancel:
 		return "its end, which " + invocation.NameActor(control.RequestedBy) + " asked for"
 	case p.Status.Phase == v1alpha1.PlanPaused && control.Verb == v1alpha1.PlanPause:
-		return invocation.AppendReason("somebody to resume it; paused by "+invocation.NameActor(control.RequestedBy), control.Reason)
+		return invocation.AppendReason("a person to resume it; paused by "+invocation.NameActor(control.RequestedBy), control.Reason)
 	case control.Verb == v1alpha1.PlanPause:
 		return "its pause, which " + invocation.NameActor(control.RequestedBy) + " asked for"
 	case p.Status.DeferralReason == "":

@@ -57,7 +57,7 @@ func drawHeader(s *progress.Screen) []string {
 	}
 	switch run := s.Run; {
 	case !s.HasRollout:
-		parts = append(parts, "no rollout: the percentages of the spec are what proxies are told")
+		parts = append(parts, "no rollout: proxies get the percentages of the spec")
 	case run == nil:
 		parts = append(parts, "no run yet")
 	default:
@@ -163,7 +163,7 @@ func drawProxies(p *progress.Proxies) []string {
 	text := fmt.Sprintf("%d of %d %s acknowledged", p.Acknowledged, p.All, plural.Verb(int(p.Acknowledged), "has", "have"))
 	switch {
 	case p.All == 0:
-		text = "none has to acknowledge the split"
+		text = "no proxy has to acknowledge the split"
 	case p.Sequence > 0:
 		text += fmt.Sprintf(" sequence %d", p.Sequence)
 	}
