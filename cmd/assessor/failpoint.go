@@ -96,7 +96,7 @@ func underFaults(setup *executor.Setup) error {
 	return nil
 }
 
-var errFailpoint = errors.New("is none of kill:before:WRITE, kill:after:WRITE, stop:before:WRITE, stop:after:WRITE, lose:after:WRITE, late:before:WRITE, mute, clock:1h, lease:3s, probe:1ms")
+var errFailpoint = errors.New("is not one of kill:before:WRITE, kill:after:WRITE, stop:before:WRITE, stop:after:WRITE, lose:after:WRITE, late:before:WRITE, mute, clock:1h, lease:3s, probe:1ms")
 
 // moments at which each act can happen.
 var moments = map[string][]string{

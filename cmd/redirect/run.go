@@ -21,7 +21,7 @@ import (
 const patience = 30 * time.Second
 
 // errDiffers is the answer of --check.
-var errDiffers = errors.New("checking the rules: what there is is not what is asked for; without --check it is set")
+var errDiffers = errors.New("checking the rules: the present rules differ from the wanted ones; without --check they are set")
 
 // run sets the rules and tells them, or with --check tells what there is.
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -54,7 +54,7 @@ func parse(args []string, out io.Writer) (redirect.Config, bool, error) {
 	var page bytes.Buffer
 	fs.SetOutput(&page)
 	config.AddFlags(fs)
-	check := fs.Bool("check", false, "set nothing: tell what there is, and fail if it differs")
+	check := fs.Bool("check", false, "set no rules: list the present ones, and fail if they differ")
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -19,10 +19,10 @@ func facesOf(opts *options.XDS) (discovery.Faces, discovery.Account, error) {
 	}
 	trusted, err := opts.Faces.Trusted()
 	if err != nil {
-		return faces, discovery.Account{}, fmt.Errorf("reading whom gateways trust: %w", err)
+		return faces, discovery.Account{}, fmt.Errorf("reading the trusted writers of gateways: %w", err)
 	}
 	if faces.Grants, err = opts.Faces.Grants(); err != nil {
-		return faces, discovery.Account{}, fmt.Errorf("reading whose hosts gateways serve: %w", err)
+		return faces, discovery.Account{}, fmt.Errorf("reading the hosts that gateways serve: %w", err)
 	}
 	faces.Gateway = &envoyxds.Gateway{
 		Port: uint16(opts.Faces.GatewayPort), IPv6: opts.Faces.IPv6, //nolint:gosec // validated

@@ -70,11 +70,11 @@ func (r AcceptRefusalReason) Words() string {
 	case RefusedUnobserved:
 		return "no observed state to accept"
 	case RefusedInSync:
-		return "is in sync, nothing to accept"
+		return "is in sync: there is no change to accept"
 	case RefusedRetired:
-		return "is retired, nothing to accept"
+		return "is retired: there is no state to accept"
 	case RefusedNotGuarded:
-		return "no guard selects it any more, nothing to accept"
+		return "no guard selects it any more: there is no state to accept"
 	case RefusedUnlisted:
 		return "it has findings that are not listed, so that the filters cannot be applied"
 	case RefusedUnmatched:
@@ -82,7 +82,7 @@ func (r AcceptRefusalReason) Words() string {
 	case RefusedOtherFinding:
 		return "it also has another finding"
 	case RefusedUnknown:
-		return "its state is unknown: what was not read is not accepted"
+		return "its state is unknown, and only an observed state can be accepted"
 	default:
 		return string(r)
 	}

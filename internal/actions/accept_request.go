@@ -124,7 +124,7 @@ func (o AcceptOutcome) Words() string {
 	case AcceptForbidden:
 		return o.Message
 	case AcceptOutdated:
-		return "it changed before the request was seen; look again and accept what runs now"
+		return "it changed before the request was seen; look again and accept the present state"
 	default:
 		return string(o.Reason)
 	}

@@ -118,9 +118,9 @@ type EffectGate struct {
 func ListEffectGates(a *v1alpha1.EffectivenessAssessment, now time.Time) []EffectGate {
 	stored := effect.ReadStored(a)
 	if !stored.Executed {
-		value := "the step wrote nothing"
+		value := "the step did not write"
 		if a.Spec.Subject.Release != nil {
-			value = "the run moved nothing"
+			value = "the run moved no requests"
 		}
 		return []EffectGate{{Name: "Execution", Passed: true, Value: value}}
 	}

@@ -70,7 +70,7 @@ func (e *NoLedgerError) Error() string {
 	if e.Environment != "" {
 		what = "Environment " + e.Environment
 	}
-	return what + " has no RemediationLedger: the executor makes it when it first runs, and until then nothing is put back"
+	return what + " has no RemediationLedger: the executor makes it when it first runs, and until then there is no remediation"
 }
 
 // FindLedger finds the ledger of an Environment, or with none that of the cluster. The error

@@ -50,7 +50,7 @@ func SelectPrincipal(p *v1alpha1.RemediationPolicy, mode v1alpha1.PolicyMode, us
 type AccountGroupsError struct{ Account string }
 
 func (e *AccountGroupsError) Error() string {
-	return fmt.Sprintf("the policy acts as the ServiceAccount %s, whose groups cannot be chosen", e.Account)
+	return fmt.Sprintf("the policy acts as the ServiceAccount %s, and its groups cannot be chosen", e.Account)
 }
 
 // The schema's bounds on the groups that a policy may use.

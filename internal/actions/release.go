@@ -36,7 +36,7 @@ const (
 func (e *ReleaseRefusedError) Error() string {
 	switch e.Reason {
 	case ReleaseHasNoRollout:
-		return "it has no spec.rollout, so its percentages are what proxies are told"
+		return "it has no spec.rollout, so proxies get its percentages"
 	case ReleaseHasNoRun:
 		return "it has no run yet"
 	case ReleaseRunHasEnded:

@@ -31,13 +31,13 @@ const (
 func (r RemediationRefusalReason) Words() string {
 	switch r {
 	case RemediationRetired:
-		return "it is retired, nothing to put back"
+		return "it is retired: there is no drift to remediate"
 	case RemediationUnguarded:
 		return "no guard selects it any more"
 	case RemediationInSync:
-		return "it is in sync, nothing to put back"
+		return "it is in sync: there is no drift to remediate"
 	case RemediationUnknown:
-		return "its state is unknown: what was not read is not put back"
+		return "its state is unknown, and only observed drift is remediated"
 	default:
 		return string(r)
 	}

@@ -109,7 +109,7 @@ func IsAbsent(err error) bool {
 func AskIdentity(ctx context.Context, c client.Client) (authenticationv1.UserInfo, error) {
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := c.Create(ctx, review); err != nil {
-		return authenticationv1.UserInfo{}, fmt.Errorf("asking the server who you are: %w", err)
+		return authenticationv1.UserInfo{}, fmt.Errorf("asking the server for your user name: %w", err)
 	}
 	return review.Status.UserInfo, nil
 }

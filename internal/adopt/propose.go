@@ -132,7 +132,7 @@ func (s *Survey) decide(p *proposal, key writerKey, w *writer, accounts Accounts
 // tenant may own it, or a person may use it.
 func (s *Survey) findDoubt(account v1alpha1.ServiceAccountReference, w *writer) string {
 	if s.mayGuard(account.Namespace) {
-		return fmt.Sprintf("the guard covers its namespace %s: people who may make accounts or pods there may write as it", account.Namespace)
+		return fmt.Sprintf("the guard covers its namespace %s: users that may make accounts or pods there may write as it", account.Namespace)
 	}
 	if i := slices.IndexFunc(w.managers, LooksHuman); i >= 0 {
 		return fmt.Sprintf("it wrote with %s, a program that people write with: if only a pipeline uses this account, name it", w.managers[i])
@@ -194,13 +194,13 @@ func (s *Survey) suggest(key writerKey, accounts Accounts) (account v1alpha1.Ser
 	case ok && accounts[tool.account] == Exists:
 		return tool.account, ""
 	case ok && accounts[tool.account] == Absent:
-		return account, fmt.Sprintf("the manager of %s, whose usual service account %s does not exist: name the one it has", tool.tool, name)
+		return account, fmt.Sprintf("the manager of %s; its usual service account %s does not exist: name its real one", tool.tool, name)
 	case ok:
 		return account, fmt.Sprintf("the manager of %s; whether its usual service account %s exists could not be read", tool.tool, name)
 	case key.manager == others:
 		return account, fmt.Sprintf("beyond the %d writers that are told apart", maxWriters)
 	case key.manager == managerHelm:
-		return account, "whoever runs helm, a pipeline or a person: if it is a pipeline, name its service account or user"
+		return account, "an unknown user of helm, a pipeline or a person: if it is a pipeline, name its service account or user"
 	case key.manager == managerBefore:
 		return account, "fields from before writers were recorded"
 	case key.manager == managerHPA:

@@ -59,7 +59,7 @@ const maxCommented = 20
 func (r Report) heading() string {
 	lines := []string{
 		fmt.Sprintf("Proposed by kubectl plumbline adopt for %s,", plural.Of(r.Objects, "object")),
-		fmt.Sprintf("from what was written until %s. Read each line before you apply it.", r.To.UTC().Format(time.RFC3339)),
+		fmt.Sprintf("from the writes until %s. Read each line before you apply it.", r.To.UTC().Format(time.RFC3339)),
 	}
 	if len(r.Undecided) > 0 {
 		lines = append(lines, "", "To decide; not trusted as it stands:")
@@ -101,7 +101,7 @@ func annotate(spec *yaml.Node, reasons []Reason) {
 		}
 	}
 	if mode := member(spec, "mode"); mode != nil && mode.Value == "Audit" {
-		mode.LineComment = "# records, and tells nobody; go on to Warn when the Baselines are quiet"
+		mode.LineComment = "# records, and sends no warnings; go on to Warn when the Baselines are quiet"
 	}
 }
 

@@ -48,7 +48,7 @@ func (p *parts) readObject(ctx context.Context, key kube.Key) (*kube.Object, err
 	}
 	resource, served := snapshot.Resources[key.GroupVersionKind]
 	if !served {
-		return nil, fmt.Errorf("reading %s: no guard in force names its kind", key)
+		return nil, fmt.Errorf("reading %s: no active guard names its kind", key)
 	}
 	reading, err := p.live.Read(ctx, resource, key)
 	return reading.Object, err

@@ -257,7 +257,7 @@ func (k *Keeper) load(data map[string][]byte) {
 	serving := k.current.Load()
 	next := pick(serving, stored, k.settled(), k.names(), k.clock.Now())
 	if next == serving {
-		k.log.Info("certs.load.postponed", "reason", "what is published does not vouch for the new certificate yet")
+		k.log.Info("certs.load.postponed", "reason", "the published certificates do not vouch for the new certificate yet")
 		return
 	}
 	k.current.Store(next)

@@ -10,7 +10,7 @@ import (
 
 var (
 	expiryDesc = prometheus.NewDesc("plumbline_certificate_expiry_timestamp_seconds",
-		"When the serving certificate expires, in seconds since 1970; 0 while there is none.", nil, nil)
+		"When the serving certificate expires, in seconds since 1970; 0 before the first certificate.", nil, nil)
 	leaderDesc = prometheus.NewDesc("plumbline_certificate_leader",
 		"1 when this replica holds the lease to write certificates.", nil, nil)
 	aheadDesc = prometheus.NewDesc("plumbline_certificate_clock_ahead_seconds",

@@ -45,7 +45,7 @@ func (i issuer) must(err error) {
 	}
 }
 
-// vouches says whether the ConfigMap vouches for what is served.
+// vouches says whether the ConfigMap vouches for the served certificate.
 func (i issuer) vouches(k *Keeper) bool {
 	m, leaf := i.configMap(), serving(k)
 	if m == nil || leaf == nil {

@@ -48,13 +48,13 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock, agenda *
 			Help: "Checks past the watch, scheduled or asked for, by kind and result: unchanged, changed, missed (by the watch), failed.",
 		}, []string{"kind", "result"}),
 		running: prometheus.NewDesc("plumbline_drift_checks_running",
-			"Checks that go on, from before they start until what they found is in the Baseline.", nil, nil),
+			"Checks that go on, from before they start until their result is in the Baseline.", nil, nil),
 		waiting: prometheus.NewDesc("plumbline_drift_checks_due",
-			"Objects whose check is due and has not started, by why: Threshold and EnvironmentThreshold for want of room.", []string{"obstacle"}, nil),
+			"Objects with a check that is due and has not started, by the bound: Threshold and EnvironmentThreshold when their room is taken.", []string{"obstacle"}, nil),
 		overdue: prometheus.NewDesc("plumbline_drift_checks_overdue_seconds",
-			"How long the check is due that is due the longest, of those that nothing but room or pace holds back; 0 without one.", nil, nil),
+			"How long the oldest due check has been due, of those that only room or pace holds back; 0 without one.", nil, nil),
 		age: prometheus.NewDesc("plumbline_drift_check_age_seconds",
-			"Time since the last operation on the object with scheduled checks whose last one is the longest ago: a check, or a change.", nil, nil),
+			"Time since the oldest last operation of an object with scheduled checks: a check, or a change.", nil, nil),
 	}
 	if err := registry.Register(m); err != nil {
 		return nil, fmt.Errorf("registering the metrics of checks: %w", err)

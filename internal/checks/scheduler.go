@@ -240,7 +240,7 @@ func (c *Scheduler) read(ctx context.Context, key kube.Key) (Reading, error) {
 	}
 	resource, served := snapshot.Resources[key.GroupVersionKind]
 	if !served {
-		return Reading{}, fmt.Errorf("checking %s: no guard in force names its kind", key)
+		return Reading{}, fmt.Errorf("checking %s: no active guard names its kind", key)
 	}
 	ctx, cancel := context.WithTimeout(ctx, ReadTimeout)
 	defer cancel()

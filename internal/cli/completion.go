@@ -27,7 +27,7 @@ func completionCommand(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	return &cobra.Command{
 		Use:   "completion [bash|zsh|fish|powershell]",
-		Short: "Print what completion of kubectl plumbline needs",
+		Short: "Print the script for completion of kubectl plumbline",
 		Long: `Print the script by which kubectl completes "kubectl plumbline ...": commands,
 flags, and the types and names of guarded objects. kubectl looks for it on PATH
 as ` + CompletionName + `; a link of this name to the plugin does as well.

@@ -47,7 +47,7 @@ func fromPod(t *testing.T) context.Context {
 // Finding L7: a token was good from any address.
 func TestATokenIsGoodFromAnAddressOfItsPodAlone(t *testing.T) {
 	tcp := func(address string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address)) }
-	const theirs = "it was shown from an address that is none of its pod's"
+	const theirs = "it was shown from an address outside its pod"
 	tests := map[string]struct {
 		pod  []string
 		end  net.Addr

@@ -28,7 +28,7 @@ func registerCensus(registry prometheus.Registerer, from *sources, d *Directory)
 	c := &census{
 		pods: from.injectedPods, seated: d.seated,
 		injected:  prometheus.NewDesc("plumbline_xds_injected_pods", "Injected pods that run; each replica counts all of them.", nil, nil),
-		connected: prometheus.NewDesc("plumbline_xds_connected_pods", "Injected pods that run and whose proxies are connected to this replica.", nil, nil),
+		connected: prometheus.NewDesc("plumbline_xds_connected_pods", "Running injected pods with a proxy that is connected to this replica.", nil, nil),
 	}
 	if err := registry.Register(c); err != nil {
 		return fmt.Errorf("registering the metrics of injected pods: %w", err)

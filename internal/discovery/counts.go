@@ -47,7 +47,7 @@ type countsObserver struct {
 func newCountsObserver(registry prometheus.Registerer) (*countsObserver, error) {
 	o := &countsObserver{
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "plumbline_xds_metrics_streams", Help: "Streams on which proxies send what they count of the requests to variations.",
+			Name: "plumbline_xds_metrics_streams", Help: "Streams on which proxies send their counts of the requests to variations.",
 		}),
 		messages: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "plumbline_xds_metrics_messages_total", Help: "Messages with counts that were taken from proxies, one for each proxy every ten seconds.",
@@ -57,7 +57,7 @@ func newCountsObserver(registry prometheus.Registerer) (*countsObserver, error) 
 		}),
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_xds_metrics_rejected_total",
-			Help: "What was not taken from proxies that send counts, by reason: a stream (token, unavailable, streams, proxies, message, rate), " +
+			Help: "Refused parts of proxies' counts, by reason: a stream (token, unavailable, streams, proxies, message, rate), " +
 				"a number of a cluster that the proxy was not given (cluster), or a slot for which there is no room (slots).",
 		}, []string{"reason"}),
 	}

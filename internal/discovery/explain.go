@@ -59,7 +59,7 @@ func (e explainer) explain(ctx context.Context) {
 		for _, name := range behind[uid] {
 			switch {
 			case p.Blocked:
-				e.index.Explain(uid, name, newest[name], "does not read what it is sent")
+				e.index.Explain(uid, name, newest[name], "does not read its stream")
 			case p.Waiting:
 				e.index.Explain(uid, name, newest[name], "waits for its turn to start")
 			}

@@ -82,7 +82,7 @@ func (g *ground) note() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.tally.Add(g.began, counts, g.clock.Now()); err != nil {
-		g.others.log.Error(err, "adding up what proxies have counted")
+		g.others.log.Error(err, "adding up the counts of proxies")
 	}
 }
 

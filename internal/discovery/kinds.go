@@ -67,7 +67,7 @@ func (s *sources) watchKinds(ctx context.Context, changed changed) {
 			s.answered(kinds)
 			if len(kinds) > 0 && !told {
 				told = true
-				s.log.Info("the cluster does not have all kinds of Plumbline: nothing is divided without ABReleases, and nothing in quarantine without Baselines; install the chart's kinds", "missing", len(kinds))
+				s.log.Info("the cluster does not have all kinds of Plumbline: without ABReleases requests are not divided, and without Baselines there is no quarantine; install the chart's kinds", "missing", len(kinds))
 			}
 		}
 		select {

@@ -61,8 +61,8 @@ func (l *lateEvents) late(p identity.Proxy, route string) {
 		return
 	}
 	if service := l.service(namespace, name); service != nil {
-		note := fmt.Sprintf("the proxy of pod %s/%s was sent route %s before it had acknowledged the endpoints of all variations; until it has them requests may fail. "+
-			"kubectl plumbline proxies shows what it has; other proxies are not told of for ten minutes.", p.Namespace, p.Pod, route)
+		note := fmt.Sprintf("the proxy of pod %s/%s was sent route %s before it had acknowledged the endpoints of all variations. Until it has them, requests may fail. "+
+			"kubectl plumbline proxies shows its resources; other proxies are not reported for ten minutes.", p.Namespace, p.Pod, route)
 		l.recorder.Eventf(service, nil, corev1.EventTypeWarning, "RouteLate", "Serve", "%s", diff.TruncateText(diff.Printable(note), maxNote))
 	}
 }

@@ -38,8 +38,8 @@ func newObserver(registry prometheus.Registerer, log logr.Logger) (*observer, er
 	o := &observer{
 		index: acknowledged.NewIndex(), log: log,
 		streams:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "plumbline_xds_streams", Help: "Streams that are open."}),
-		refused:      counter("streams_refused_total", "Streams that were not admitted, or ended for what the proxy sent, by the gRPC code that it got.", "code"),
-		limited:      counter("streams_limited_total", "Streams that ended at a bound of one pod: streams at once, requests per second, names of one stream that are not there (names), or those of all streams of the pod (pod_names).", "bound"),
+		refused:      counter("streams_refused_total", "Streams that were not admitted, or ended because of the proxy's messages, by their gRPC code.", "code"),
+		limited:      counter("streams_limited_total", "Streams that ended at a bound of one pod: streams at once, requests per second, names of one stream that do not exist (names), or those of all streams of the pod (pod_names).", "bound"),
 		tokens:       counter("tokens_refused_total", "Tokens that did not prove a proxy, by reason.", "reason"),
 		responses:    counter("responses_total", "Responses sent, by type of resource.", "type"),
 		bytes:        counter("response_bytes_total", "Bytes of the resources sent, by type.", "type"),
@@ -47,8 +47,8 @@ func newObserver(registry prometheus.Registerer, log logr.Logger) (*observer, er
 		rejected:     counter("rejected_total", "Resources that a proxy has refused, by type.", "type"),
 		stalled:      counter("stalled_total", "Responses without an answer for too long, by type.", "type"),
 		late:         prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_late_routes_total", Help: "Routes sent although the proxy had not acknowledged all of their endpoints."}),
-		withheld:     prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_withheld_envoy_clusters_total", Help: "Clusters taken away from a proxy that acknowledged none any more because of them."}),
-		misreads:     prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_scope_problems_total", Help: "What the annotations of a proxy's pod ask for and it cannot have, counted when a stream begins."}),
+		withheld:     prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_withheld_envoy_clusters_total", Help: "Clusters withheld from a proxy that acknowledged no clusters any more because of them."}),
+		misreads:     prometheus.NewCounter(prometheus.CounterOpts{Name: "plumbline_xds_scope_problems_total", Help: "Requests by annotations of a proxy's pod that cannot be met, counted when a stream begins."}),
 	}
 	for _, c := range []prometheus.Collector{o.misreads, o.streams, o.refused, o.limited, o.tokens, o.responses, o.bytes, o.acknowledged, o.rejected, o.stalled, o.late, o.withheld} {
 		if err := registry.Register(c); err != nil {
@@ -136,7 +136,7 @@ func (o *observer) Happened(p identity.Proxy, e ads.Effect) {
 		o.stalled.WithLabelValues(x.Type.String()).Inc()
 		log.Info("a proxy does not answer", "type", x.Type.String())
 	case ads.Stale:
-		log.V(1).Info("a proxy answers what it was not sent", "type", x.Type.String())
+		log.V(1).Info("a proxy answers a response that it was not sent", "type", x.Type.String())
 	case ads.Send, ads.Acked:
 	}
 }

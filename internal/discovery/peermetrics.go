@@ -26,11 +26,11 @@ func newPeerMetrics(registry prometheus.Registerer, others *following) (*peerMet
 	m := &peerMetrics{
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_xds_peers_refused_total",
-			Help: "Tokens of those who asked what proxies have acknowledged here and may not know, by reason.",
+			Help: "Tokens of callers that asked for the acknowledgments here and may not read them, by reason.",
 		}, []string{"reason"}),
 		unacknowledged: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "plumbline_xds_unacknowledged_proxies",
-			Help: "Proxies that have not acknowledged what is in force, over all releases, when each was last looked at; told by the replica that leads.",
+			Help: "Proxies that have not acknowledged the effective split, over all releases, when each was last looked at; by the replica that leads.",
 		}),
 		releases: map[types.NamespacedName]int{},
 	}
@@ -72,7 +72,7 @@ func (m *peerMetrics) sum() {
 type peerStates struct{ others *following }
 
 var peersDesc = prometheus.NewDesc("plumbline_xds_peers",
-	"Other replicas by what is known of them: heard, or unheard, whose proxies count as unacknowledged. Both are 0 unless this replica leads.", []string{"state"}, nil)
+	"Other replicas by their state: heard, or unheard, with proxies that count as unacknowledged. Both are 0 unless this replica leads.", []string{"state"}, nil)
 
 // Describe implements prometheus.Collector.
 func (peerStates) Describe(ch chan<- *prometheus.Desc) { ch <- peersDesc }

@@ -75,7 +75,7 @@ func (s *sources) onNamespaces(ctx context.Context, changed changed, rescoped fu
 func (s *sources) rescope(ctx context.Context, namespace, annotation string, rescoped func(uid string)) {
 	var pods corev1.PodList
 	if err := s.cache.List(ctx, &pods, client.InNamespace(namespace), client.MatchingFields{injectedField: "true"}, client.UnsafeDisableDeepCopy); err != nil {
-		s.log.Error(err, "listing the pods of a namespace whose proxies depend on something else now", "namespace", namespace)
+		s.log.Error(err, "listing the pods of a namespace after a change of its proxies' dependencies", "namespace", namespace)
 		return
 	}
 	for i := range pods.Items {

@@ -204,7 +204,7 @@ func (e *Envoy) Observe(ctx context.Context) (traffic.Observation, error) {
 	}
 	shares, applied := e.since(stored, shared)
 	if len(applied) == 0 {
-		return traffic.Observation{}, fmt.Errorf("observing release %s: nothing was applied yet", e.release)
+		return traffic.Observation{}, fmt.Errorf("observing release %s: no split was applied yet", e.release)
 	}
 	wanted, err := on.wanted(ctx, service, &r)
 	if err != nil {

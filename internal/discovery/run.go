@@ -248,7 +248,7 @@ func (s *service) tell(fresh, scopes []ir.Problem) {
 	}
 	s.problems = now
 	for _, p := range fresh {
-		s.Log.Info("a Service is not as somebody wants it", "problem", p.String())
+		s.Log.Info("the settings of a Service are not followed", "problem", p.String())
 	}
 }
 

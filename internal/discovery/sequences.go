@@ -79,7 +79,7 @@ func (s *sources) readEntries(ctx context.Context, changed ir.Names) error {
 	}
 	entries, err := release.ParseEntries(stored.Data)
 	if err != nil {
-		s.log.Error(err, "sequences that cannot be read are those of before; put the entry right, or take it out and restart the proxies of its Service", "configMap", release.LedgerName)
+		s.log.Error(err, "sequences that cannot be read are those of before; correct the entry, or take it out and restart the proxies of its Service", "configMap", release.LedgerName)
 		for key, e := range entries {
 			if e == (release.Entry{}) {
 				entries[key] = s.numbers.entries[key]

@@ -70,7 +70,7 @@ func (w *Watches) old() bool { return w.age() > w.limit/5 }
 func (w *Watches) register(registry prometheus.Registerer) error {
 	err := registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "plumbline_xds_watches_age_seconds",
-		Help: "How long ago this replica heard something by a watch. A replica above 6 takes nothing back that proxies report; one above 30 is not ready while the leader hears.",
+		Help: "How long ago this replica received an event by a watch. Above 6, a replica does not take acknowledgments back; above 30, it is not ready while the leader receives events.",
 	}, func() float64 { return w.age().Seconds() }))
 	if err != nil {
 		return fmt.Errorf("registering the metric of watches: %w", err)
@@ -87,5 +87,5 @@ func (w *Watches) Check() error {
 	if age <= w.limit || w.told.IsZero() || w.clock.Since(w.told) > trusted || w.leader > w.limit/3 {
 		return nil
 	}
-	return fmt.Errorf("the watches have heard nothing for %s, and those of the leader have %s ago", age.Round(time.Second), w.leader.Round(time.Second))
+	return fmt.Errorf("the watches have received no event for %s, and those of the leader have %s ago", age.Round(time.Second), w.leader.Round(time.Second))
 }

@@ -15,7 +15,7 @@ import (
 const overdueAfter = 15 * time.Minute
 
 func checkLeader(s *Snapshot) []Finding {
-	return leadership{AssessorName, "assessor", "an assessor", "nothing is compared, drift is not seen", s.AssessorLease}.check(s)
+	return leadership{AssessorName, "assessor", "an assessor", "objects are not compared, and drift is not seen", s.AssessorLease}.check(s)
 }
 
 // leadership is what replicas agree by who of them works.
@@ -93,7 +93,7 @@ func checkStaleness(s *Snapshot) []Finding {
 	}
 	if b.Overdue > 0 {
 		out = append(out, Finding{Severity: Warning, Message: fmt.Sprintf("%d of %d scheduled checks are overdue by more than %s: %s", b.Overdue, b.Total, overdueAfter, counted(b.Overdue, b.OverdueNames)),
-			Fix: "look at assessor.leader and at the assessor's log; many at once may wait for the driftThreshold of GuardDefaults or, where no GuardDefaults have one, for assessor.driftThreshold of the chart (--drift-threshold)"})
+			Fix: "look at assessor.leader and at the assessor's log. Many at once may wait for the driftThreshold of GuardDefaults or, without one, for assessor.driftThreshold of the chart (--drift-threshold)"})
 	}
 	if b.Unchecked > 0 {
 		out = append(out, Finding{Severity: Warning, Message: fmt.Sprintf("%d of %d Baselines were never compared", b.Unchecked, b.Total), Fix: "look at assessor.leader and at the assessor's log"})
@@ -102,7 +102,7 @@ func checkStaleness(s *Snapshot) []Finding {
 		return out
 	}
 	if b.Total == 0 {
-		return []Finding{{Severity: OK, Message: "nothing is guarded, so no check is overdue"}}
+		return []Finding{{Severity: OK, Message: "no object is guarded, so no check is overdue"}}
 	}
 	return []Finding{{Severity: OK, Message: fmt.Sprintf("%d objects are guarded; the oldest comparison is of %s", b.Total, b.OldestCheck.UTC().Format(time.RFC3339))}}
 }

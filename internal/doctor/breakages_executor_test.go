@@ -278,7 +278,7 @@ func sourceCases() map[string]breakage {
 		"both sources answer":      assessing(func(*Remediation) {}),
 		"nothing proves that alerts arrive, and Prometheus is away": assessing(func(r *Remediation) {
 			r.Unanswered = Got([]Unanswered{
-				silent(v1alpha1.ComponentAlerts, "no alert fires, and nothing proves that alerts arrive: name a watchdog"),
+				silent(v1alpha1.ComponentAlerts, "no alert fires, and there is no proof that alerts arrive: name a watchdog"),
 				silent(v1alpha1.ComponentMetrics, "no metric says anything: errors: no answer of Prometheus: the connection is refused"),
 			})
 		}),

@@ -120,9 +120,9 @@ func bundleWithoutSecret(s *Snapshot, w *Webhook) []Finding {
 	}
 	if s.Certificate.State == ReadAbsent {
 		return []Finding{{Severity: Critical, Object: "Secret/" + s.Namespace + "/" + SecretName, Fix: reinstallFix,
-			Message: "it does not exist or holds no certificate: the webhook has nothing to serve"}}
+			Message: "it does not exist or holds no certificate: the webhook cannot serve"}}
 	}
-	f := s.Certificate.unknown("whether the caBundle of " + w.Name + " vouches for what is served")
+	f := s.Certificate.unknown("whether the caBundle of " + w.Name + " vouches for the served certificate")
 	f.Object = w.object()
 	return []Finding{f}
 }
@@ -152,7 +152,7 @@ func checkCertificate(s *Snapshot) []Finding {
 		return out
 	}
 	if s.Certificate.present() && len(out) == 0 {
-		unread.Message += fmt.Sprintf(" (what is stored is valid until %s)", s.Certificate.Value.Leaf.NotAfter.UTC().Format(time.RFC3339))
+		unread.Message += fmt.Sprintf(" (the stored certificate is valid until %s)", s.Certificate.Value.Leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return append(out, *unread)
 }

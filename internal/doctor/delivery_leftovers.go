@@ -47,7 +47,7 @@ func checkFinalizers(s *Snapshot) []Finding {
 		}
 		message := "no discovery server carries out rollouts, so the finalizer " + v1alpha1.FinalizerReturnRequests + " would hold its deletion"
 		if h.Deleting {
-			message = "its deletion waits for a discovery server that carries out rollouts, and there is none"
+			message = "its deletion waits for a discovery server that carries out rollouts, and no such server is there"
 		}
 		byHand := ""
 		if h.Autoscaler != "" {
@@ -56,7 +56,7 @@ func checkFinalizers(s *Snapshot) []Finding {
 		}
 		out = append(out, Finding{
 			Severity: Warning, Object: "ABRelease/" + h.Namespace + "/" + h.Name, Message: message,
-			Fix: fmt.Sprintf("set delivery.enabled in the values of the chart, or let the Service select the pods that are to have the requests, and then\n%skubectl patch abrelease %s -n %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", byHand, h.Name, h.Namespace),
+			Fix: fmt.Sprintf("set delivery.enabled in the values of the chart. Or let the Service select the pods that are to have the requests, and then\n%skubectl patch abrelease %s -n %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'", byHand, h.Name, h.Namespace),
 		})
 	}
 	return out

@@ -10,7 +10,7 @@ import (
 // checkWorks finds releases that need writes to workloads which no executor makes: there is none, or the owner
 // of the namespace has not let it in. It finds clones that cannot be made as well.
 func checkWorks(s *Snapshot) []Finding {
-	const what = "whether the executor can write what rollouts need"
+	const what = "whether the executor can write the objects of rollouts"
 	switch {
 	case !s.Delivery.Releases.known():
 		return []Finding{s.Delivery.Releases.unknown(what)}

@@ -17,7 +17,7 @@ import (
 func checkDenyPolicy(s *Snapshot) []Finding {
 	switch {
 	case !s.Policies.known():
-		return []Finding{s.Policies.unknown("whether guards in mode Deny are in force")}
+		return []Finding{s.Policies.unknown("whether guards in mode Deny are enforced")}
 	case s.policy(denyPolicy) != nil && s.Resources.known() && !s.serves(v1alpha1.GroupVersion.Group, "clusterspecguards"):
 		return []Finding{withoutParameters(s.policy(denyPolicy))}
 	case !s.Guards.known():
@@ -109,17 +109,17 @@ func denyProbe(s *Snapshot) []Finding {
 	case plan.Guard == "":
 		return nil // no write can be made up that a guard would have to refuse
 	case !probe.known():
-		return []Finding{probe.unknown("whether " + plan.Guard + " really refuses a foreign write")}
+		return []Finding{probe.unknown("whether " + plan.Guard + " really rejects an untrusted write")}
 	case !probe.present() || probe.Value.By == denyPolicy:
 		return nil
 	case probe.Value.Refused:
 		return []Finding{{Severity: Unknown, Object: plan.Guard,
-			Message: "cannot tell whether it really refuses a foreign write: something else refused it: " + probe.Value.Message}}
+			Message: "cannot tell whether it really rejects an untrusted write: another policy or webhook rejected it: " + probe.Value.Message}}
 	case plan.Trusted:
-		return []Finding{{Severity: Unknown, Object: plan.Guard, Fix: "run as a user whom the guard does not trust",
-			Message: "cannot tell whether it really refuses a foreign write: your user is among its trusted writers"}}
+		return []Finding{{Severity: Unknown, Object: plan.Guard, Fix: "run as a user that the guard does not trust",
+			Message: "cannot tell whether it really rejects an untrusted write: your user is among its trusted writers"}}
 	default:
 		return []Finding{{Severity: Critical, Object: plan.Guard, Fix: reinstallFix,
-			Message: fmt.Sprintf("a dry-run create of a %s in namespace %s by %s, whom it does not trust, was not refused", plan.Kind.Kind, plan.Namespace, s.User.Value.Name)}}
+			Message: fmt.Sprintf("a dry-run create of a %s in namespace %s by %s, an untrusted user, was not rejected", plan.Kind.Kind, plan.Namespace, s.User.Value.Name)}}
 	}
 }

@@ -62,5 +62,5 @@ func sourceFix(component v1alpha1.EffectComponent) string {
 		return "look at metrics.prometheus in the values of the chart, at the queries of the policy" + rest
 	case v1alpha1.ComponentHealth:
 	}
-	return "look at the rights of the assessor to list pods" + rest
+	return "look at the permission of the assessor to list pods" + rest
 }

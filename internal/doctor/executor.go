@@ -31,14 +31,14 @@ func checkExecutorWorkload(s *Snapshot) []Finding {
 	}
 	w := s.executorWorkload()
 	if w == nil {
-		return []Finding{{Severity: Critical, Object: "Deployment/" + s.Namespace + "/" + ExecutorName, Fix: reinstallFix, Message: "it does not exist, and the assessor is told of it: nothing is put back"}}
+		return []Finding{{Severity: Critical, Object: "Deployment/" + s.Namespace + "/" + ExecutorName, Fix: reinstallFix, Message: "it does not exist, and the assessor expects it: there is no remediation"}}
 	}
 	f, found := readiness(s, *w)
 	if !found {
 		return []Finding{{Severity: OK, Object: "Deployment/" + s.Namespace + "/" + w.Name, Message: fmt.Sprintf("%d of %d replicas are ready", w.Ready, w.Desired)}}
 	}
 	if w.Ready == 0 {
-		f.Message += ": nothing is put back"
+		f.Message += ": there is no remediation"
 		if s.Remediation.Policies.known() && len(s.writing()) == 0 { // nor is there anything to be
 			f.Severity, f.Message = Warning, f.Message+", and no policy asks for it at present"
 		}
@@ -53,7 +53,7 @@ func countingOnNobody(s *Snapshot) []Finding {
 	}
 	policies := s.writing()
 	if len(policies) == 0 {
-		return []Finding{{Severity: OK, Message: "the executor is not enabled, and no policy is Active: Plumbline puts nothing back"}}
+		return []Finding{{Severity: OK, Message: "the executor is not enabled, and no policy is Active: Plumbline remediates no drift"}}
 	}
 	var names, namespaces []string
 	for _, p := range policies {
@@ -67,7 +67,7 @@ func countingOnNobody(s *Snapshot) []Finding {
 		return slices.Contains(specguard.ExcludedNamespaces(s.Namespace), name)
 	})
 	return []Finding{{Severity: Warning, Object: "RemediationPolicy/" + names[0], Fix: enableFix(names, namespaces),
-		Message: fmt.Sprintf("nothing is put back, though policies are Active (%s): the executor is not enabled", named(names))}}
+		Message: fmt.Sprintf("there is no remediation, though policies are Active (%s): the executor is not enabled", named(names))}}
 }
 
 // enableFix gives the values, or takes the policies' word back.
@@ -77,7 +77,7 @@ func enableFix(policies, namespaces []string) string {
 }
 
 func checkExecutorLeader(s *Snapshot) []Finding {
-	return leadership{ExecutorName, s.executorComponent(), "an executor", "nothing is put back, and what is under way stands still", s.Remediation.Lease}.check(s)
+	return leadership{ExecutorName, s.executorComponent(), "an executor", "no remediation begins, and remediation under way stands still", s.Remediation.Lease}.check(s)
 }
 
 // checkExecutorNamespaces looks for policies that could never repair, because the
@@ -117,7 +117,7 @@ func (s *Snapshot) reach(p *v1alpha1.RemediationPolicy, guarded map[string]bool,
 	f := Finding{Severity: Warning, Object: "RemediationPolicy/" + p.Name}
 	e := s.environment(p.Spec.EnvironmentName)
 	if e == nil {
-		f.Message = fmt.Sprintf("its Environment %s does not exist: it can never put anything back", p.Spec.EnvironmentName)
+		f.Message = fmt.Sprintf("its Environment %s does not exist: it can never remediate an object", p.Spec.EnvironmentName)
 		f.Fix = "make the Environment, or a policy of another one:\nkubectl get environments"
 		return f, true
 	}
@@ -130,7 +130,7 @@ func (s *Snapshot) reach(p *v1alpha1.RemediationPolicy, guarded map[string]bool,
 	if len(unbound) == 0 {
 		return Finding{}, false
 	}
-	f.Message = fmt.Sprintf("the executor may not write in %s of its Environment %s: what drifts there it can never put back", named(unbound), e.Name)
+	f.Message = fmt.Sprintf("the executor may not write in %s of its Environment %s: it can never remediate drift there", named(unbound), e.Name)
 	f.Fix = "add to executor.namespaces of the chart's values and apply the chart again, or:"
 	for _, namespace := range unbound[:min(len(unbound), maxNamed)] {
 		f.Fix += "\nkubectl create rolebinding " + executorTargets + " -n " + namespace + " --clusterrole=" + executorTargets +
@@ -159,10 +159,10 @@ func publicKeys(s *Snapshot, deployment string) []Finding {
 		f = keys.unknown("whether the public keys of the evidence are there")
 		f.Object = "ConfigMap/" + s.Namespace + "/" + EvidenceName
 	case !keys.present():
-		f.Message = "it does not exist: who has no copy of the public keys cannot verify records"
+		f.Message = "it does not exist: an auditor without a copy of the public keys cannot verify records"
 		f.Fix = reinstallFix + "\n" + restart
 	case block == nil:
-		f.Message = "it has no public key: who has no copy cannot verify records"
+		f.Message = "it has no public key: an auditor without a copy cannot verify records"
 		f.Fix = restart
 	default:
 		return nil
@@ -178,7 +178,7 @@ func keptWhere(s *Snapshot, w *Workload) []Finding {
 		return nil
 	}
 	return []Finding{{Severity: Warning, Object: "Deployment/" + s.Namespace + "/" + w.Name,
-		Message: "records are in a volume that goes with its pod (mayBeLost): after that nobody can show what was done",
+		Message: "records are in a volume that goes with its pod (mayBeLost): after that the writes of the executor cannot be proven",
 		Fix:     "set executor.evidence.url to a bucket, or leave executor.evidence.volume.source out, and apply the chart again"}}
 }
 

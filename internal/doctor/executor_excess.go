@@ -10,7 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-const excessFix = "take away what the chart does not give, or put its own roles back:\n" +
+const excessFix = "remove the permissions that the chart does not give, or restore its own roles:\n" +
 	"kubectl get clusterrolebindings,rolebindings -A -o wide | grep " + ExecutorName + "\n" +
 	upgradeCommand
 

@@ -175,10 +175,10 @@ func (s *Snapshot) executorRoles() []heldRole {
 	return out
 }
 
-// checkExecutorRights compares what the executor may do with what the chart gives
+// checkExecutorRights compares the permissions of the executor with what the chart gives
 // it: not less, and not more.
 func checkExecutorRights(s *Snapshot) []Finding {
-	const what = "what the executor may do"
+	const what = "the permissions of the executor"
 	switch {
 	case !s.Roles.known():
 		return []Finding{s.Roles.unknown(what)}
@@ -216,7 +216,7 @@ func (s *Snapshot) lacking(held []heldRole) []Finding {
 	say(account, missingOf(s.executorClusterGrants(), within("")), "it may not %s everywhere, which it needs")
 	say(account, missingOf(executorAtHome, within(s.Namespace)), "it may not %s in its own namespace, which it needs")
 	say("ClusterRole/"+executorTargets, missingOf(s.executorTargetGrants(), s.Roles.Value.ClusterRoles[executorTargets]),
-		"it does not let the executor %s, wherever it is bound: such drift is not put back")
+		"it does not let the executor %s, wherever it is bound: such drift is not remediated")
 	return out
 }
 

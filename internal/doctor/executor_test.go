@@ -218,7 +218,7 @@ func TestCountingOnNobody_SaysWhichValuesMendIt(t *testing.T) {
 	s.Remediation.Environments.Value = append(s.Remediation.Environments.Value, Environment{Name: "everything", Namespaces: []string{"kube-system", own, "web"}})
 	want := []Finding{{
 		Severity: Warning, Object: "RemediationPolicy/all",
-		Message: "nothing is put back, though policies are Active (all, images, more): the executor is not enabled",
+		Message: "there is no remediation, though policies are Active (all, images, more): the executor is not enabled",
 		Fix: "enable it with these values of the chart, and apply the chart again:\nexecutor:\n  enabled: true\n  namespaces: [shop, web]\n" +
 			"or let the policies observe only:\nkubectl plumbline policy deactivate all",
 	}}

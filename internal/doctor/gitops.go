@@ -17,7 +17,7 @@ const (
 	fluxKustomize  = gitops.FluxKustomize
 
 	certManagerMark = "cert-manager.io/inject-ca-from"
-	runTime         = "what is written at run time"
+	runTime         = "the fields that are written at run time"
 )
 
 // GitOps is the settings of GitOps tools. Its reads come after those of the webhooks and Deployments, whose
@@ -99,7 +99,7 @@ func (s *Snapshot) FilledObjects() []gitops.Object {
 }
 
 // checkGitOps asks of each GitOps tool that installs Plumbline whether it leaves
-// alone what is written at run time.
+// alone the fields that are written at run time.
 func checkGitOps(s *Snapshot) []Finding {
 	if !s.Resources.known() {
 		return []Finding{s.Resources.unknown("whether a GitOps tool is there")}

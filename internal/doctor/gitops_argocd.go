@@ -26,7 +26,7 @@ func (s *Snapshot) checkArgoCD() []Finding {
 		return []Finding{elsewhere("Argo CD", mark)}
 	}
 	if !s.GitOps.Applications.present() {
-		return []Finding{s.GitOps.Applications.unknown("what the Applications of Argo CD ignore")}
+		return []Finding{s.GitOps.Applications.unknown("the fields that the Applications of Argo CD ignore")}
 	}
 	var out []Finding
 	for i := range s.GitOps.Applications.Value {
@@ -40,7 +40,7 @@ func (s *Snapshot) checkArgoCD() []Finding {
 	case mark != "":
 		return []Finding{elsewhere("Argo CD", mark)}
 	default:
-		return []Finding{{Severity: Info, Message: "Argo CD is in this cluster, and none of its Applications installs Plumbline",
+		return []Finding{{Severity: Info, Message: "Argo CD is in this cluster, and no Application of it installs Plumbline",
 			Fix: "if one is going to, this belongs into its spec:\n" + gitops.PasteArgoCD(gitops.Gaps(s.argoCDObjects()), true)}}
 	}
 }
@@ -81,10 +81,10 @@ func (s *Snapshot) checkApplication(a *gitops.Application) []Finding {
 	out := answer.findings(id, fix)
 	if !a.Respects {
 		out = append(out, Finding{Severity: Warning, Object: id, Fix: fix,
-			Message: "without the sync option " + gitops.RespectOption + " Argo CD ignores nothing when it syncs, only when it compares"})
+			Message: "without the sync option " + gitops.RespectOption + " Argo CD ignores fields only when it compares, not when it syncs"})
 	}
 	for _, broken := range gitops.BrokenArgoCD(rules) {
-		out = append(out, Finding{Severity: Warning, Object: id, Message: "Argo CD cannot read a rule and compares nothing until it can: " + broken, Fix: "correct the expression"})
+		out = append(out, Finding{Severity: Warning, Object: id, Message: "Argo CD cannot read a rule, and compares no object until it can: " + broken, Fix: "correct the expression"})
 	}
 	if settings.malformed != "" && len(answer.gaps) > 0 {
 		out = append(out, Finding{Severity: Warning, Object: "ConfigMap/" + settings.namespace + "/" + gitops.SettingsName,
@@ -114,7 +114,7 @@ func (s *Snapshot) settingsOf(a *gitops.Application) argoCDSettings {
 	namespace := a.Namespace
 	if _, ok := all.Value[namespace]; !ok && len(all.Value) > 1 {
 		return argoCDSettings{unknown: Finding{Severity: Unknown,
-			Message: fmt.Sprintf("cannot tell %s: there are %d ConfigMaps %s, none of them in namespace %s", question, len(all.Value), gitops.SettingsName, a.Namespace),
+			Message: fmt.Sprintf("cannot tell %s: there are %d ConfigMaps %s, and not one in namespace %s", question, len(all.Value), gitops.SettingsName, a.Namespace),
 			Fix:     "see whether one of them has the rules, or put them into spec of the Application"}}
 	} else if !ok {
 		for only := range all.Value {

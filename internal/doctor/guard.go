@@ -20,13 +20,13 @@ import (
 func checkCoverage(s *Snapshot) []Finding {
 	switch {
 	case !s.Guards.known():
-		return []Finding{s.Guards.unknown("what the guards cover")}
+		return []Finding{s.Guards.unknown("the objects that the guards cover")}
 	case !s.Webhooks.known():
 		return []Finding{s.Webhooks.unknown("which kinds are registered")}
 	case !s.Resources.known():
 		return []Finding{s.Resources.unknown("which kinds the API server serves")}
 	case len(s.Guards.Value) == 0:
-		return []Finding{{Severity: Info, Message: "there is no guard: nothing is watched yet",
+		return []Finding{{Severity: Info, Message: "there is no guard: no object is watched yet",
 			Fix: "kubectl apply -f examples/guard.yaml"}}
 	}
 	var out []Finding
@@ -48,19 +48,19 @@ func coverageOf(s *Snapshot, g *Guard, r v1alpha1.GuardedResource) (Finding, boo
 	f := Finding{Severity: Warning, Object: g.ID()}
 	served, found := s.resourceOf(r)
 	if !found {
-		f.Message = fmt.Sprintf("it guards %s of %s, which the API server does not serve: nothing of it is watched", r.Kind, r.APIVersion)
+		f.Message = fmt.Sprintf("it guards %s of %s, which the API server does not serve: no object of it is watched", r.Kind, r.APIVersion)
 		f.Fix = "install the kind, or take it out of spec.resources"
 		return f, true
 	}
 	t := target{served.Group, served.Name}
 	rules := verdictRules(s)
 	if !t.request(admissionv1.Create).matchesAny(rules) {
-		f.Message = fmt.Sprintf("it guards %s, which is not registered: changes are not seen at admission, and the assessor may have no right to read them", t)
+		f.Message = fmt.Sprintf("it guards %s, which is not registered: changes are not seen at admission, and the assessor may lack the permission to read them", t)
 		f.Fix = fmt.Sprintf("add to guard.resources of the chart's values, and apply the chart again:\n- {group: %q, version: %s, resource: %s%s}", served.Group, served.Version, served.Name, scaleWords(s, t))
 		return f, true
 	}
 	if scale := t.sub("scale"); s.serves(scale.group, scale.resource) && !scale.request(admissionv1.Update).matchesAny(rules) {
-		f.Message = fmt.Sprintf("it guards %s, whose /scale is not registered: who scales is not known", t)
+		f.Message = fmt.Sprintf("it guards %s without a registered /scale: the writers of scalings are unknown", t)
 		f.Fix = "set scale: true on its entry in guard.resources, and apply the chart again"
 		return f, true
 	}
@@ -101,7 +101,7 @@ func (s *Snapshot) resourceOf(r v1alpha1.GuardedResource) (Resource, bool) {
 // checkGuardConditions repeats what the assessor says about guards.
 func checkGuardConditions(s *Snapshot) []Finding {
 	if !s.Guards.known() {
-		return []Finding{s.Guards.unknown("whether the guards are in force")}
+		return []Finding{s.Guards.unknown("whether the guards are active")}
 	}
 	if len(s.Guards.Value) == 0 {
 		return []Finding{{Severity: OK, Message: "there is no guard that could be out of force"}}
@@ -127,7 +127,7 @@ func conditionsOf(s *Snapshot, g *Guard) []Finding {
 	case g.Status.ObservedGeneration < g.Generation:
 		say(Unknown, "the assessor has not taken in its generation %d yet", g.Generation)
 	case ready == nil:
-		say(Unknown, "the assessor says nothing about it")
+		say(Unknown, "the assessor has not reported on it")
 	case g.suspended(s) && !s.Now.Before(g.Spec.Suspend.EndTime.Time):
 		say(Warning, "its suspension ended at %s, and the assessor has not put it into force again", g.Spec.Suspend.EndTime.UTC().Format(time.RFC3339))
 	case g.suspended(s):
@@ -135,7 +135,7 @@ func conditionsOf(s *Snapshot, g *Guard) []Finding {
 	case ready.Status == metav1.ConditionFalse:
 		say(Warning, "it is not ready (%s): %s", ready.Reason, ready.Message)
 	case ready.Status != metav1.ConditionTrue:
-		say(Unknown, "cannot tell whether it is in force (%s): %s", ready.Reason, ready.Message)
+		say(Unknown, "cannot tell whether it is active (%s): %s", ready.Reason, ready.Message)
 	}
 	if degraded := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionDegraded); degraded != nil && degraded.Status == metav1.ConditionTrue {
 		say(Warning, "it is degraded (%s): %s", degraded.Reason, degraded.Message)

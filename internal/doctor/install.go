@@ -46,7 +46,7 @@ var ownKinds = []string{
 // that exists and is not served from one that works.
 func checkKinds(s *Snapshot) []Finding {
 	if !s.Resources.known() {
-		return []Finding{s.Resources.unknown("whether our kinds are served")}
+		return []Finding{s.Resources.unknown("whether Plumbline's kinds are served")}
 	}
 	var out []Finding
 	for _, resource := range ownKinds {
@@ -54,7 +54,7 @@ func checkKinds(s *Snapshot) []Finding {
 			continue
 		}
 		f := Finding{Severity: Critical, Object: "CustomResourceDefinition/" + resource + "." + v1alpha1.GroupVersion.Group, Fix: reinstallFix,
-			Message: "the kind is not served: what needs it stands still"}
+			Message: "the kind is not served: the parts that need it stand still"}
 		if resource == "clusterspecguards" {
 			f.Message = "the kind is not served: its guards are gone, and the policy that denies by them is silently off"
 		}
@@ -242,7 +242,7 @@ func checkAPIServer(s *Snapshot) []Finding {
 		out = append(out, Finding{Severity: Warning, Message: fmt.Sprintf("the clock of this machine and that of the API server differ by %s; if the cluster's is off, certificates and ages are wrong", s.Skew.Value.Abs().Round(time.Second)), Fix: "check NTP on both"})
 	}
 	if len(out) == 0 {
-		return []Finding{{Severity: OK, Message: "Kubernetes " + v.GitVersion + " has what Plumbline needs"}}
+		return []Finding{{Severity: OK, Message: "Kubernetes " + v.GitVersion + " meets Plumbline's needs"}}
 	}
 	return out
 }

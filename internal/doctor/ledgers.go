@@ -41,7 +41,7 @@ func (s *Snapshot) refusals(l *v1alpha1.RemediationLedger) []Finding {
 		say(Info, unhaltFix(l.Name), "%s halted all that it grants: %s", halt.RequestedBy, halt.Reason)
 	}
 	if from := l.Status.GrantStartTime; from != nil && from.After(s.Now) && l.Spec.Override == nil {
-		say(Warning, grantFix(l.Name), "it was made anew, what was done before is not known, and it grants nothing until %s", from.UTC().Format(time.RFC3339))
+		say(Warning, grantFix(l.Name), "it was recreated, the grants before are unknown, and it grants no steps until %s", from.UTC().Format(time.RFC3339))
 	}
 	for i := range l.Status.Breakers {
 		b := &l.Status.Breakers[i]
@@ -87,7 +87,7 @@ func unhaltFix(ledger string) string {
 }
 
 func grantFix(ledger string) string {
-	return "find out who deleted it, and wait; or say that it may grant (YOU is what kubectl auth whoami prints):\n" +
+	return "find the user that deleted it, and wait; or override the wait (YOU is the output of kubectl auth whoami):\n" +
 		"kubectl patch remediationledger " + ledger + " -n plumbline-system --type=merge -p '{\"spec\":{\"grant\":{\"requestedBy\":\"YOU\",\"reason\":\"WHY\"}}}'"
 }
 
@@ -96,7 +96,7 @@ func breakerFix(policy string) string {
 		"kubectl get remediationplans -A | grep -E 'Failed|PartialSuccess'\nkubectl plumbline explain " + policy
 }
 
-const forgottenFix = "find out from the API server's audit log who deleted it; the executor makes another one, which grants nothing for a day"
+const forgottenFix = "find the user that deleted it in the API server's audit log; the executor makes another one, which grants no steps for a day"
 
 // forgotten are the ledgers that Environments remember, and that are gone.
 func (s *Snapshot) forgotten() []Finding {
@@ -115,9 +115,9 @@ func (s *Snapshot) forgotten() []Finding {
 		f := Finding{Severity: Warning, Object: s.ledgerObject(e.Name), Fix: forgottenFix}
 		switch uid, there := uids[e.Name]; {
 		case !there:
-			f.Message = fmt.Sprintf("Environment %s remembers it, and it is gone: what was granted is forgotten", e.Name)
+			f.Message = fmt.Sprintf("Environment %s remembers it, and it is gone: its grants are forgotten", e.Name)
 		case uid != e.Ledger:
-			f.Message = fmt.Sprintf("Environment %s remembers another one, which is gone: what that one granted is forgotten", e.Name)
+			f.Message = fmt.Sprintf("Environment %s remembers another one, which is gone: the grants of that one are forgotten", e.Name)
 		default:
 			continue
 		}
@@ -125,7 +125,7 @@ func (s *Snapshot) forgotten() []Finding {
 	}
 	if _, there := uids[ClusterLedger]; remembered && !there {
 		out = append(out, Finding{Severity: Warning, Object: s.ledgerObject(ClusterLedger), Fix: forgottenFix,
-			Message: "it is gone, and Environments remember theirs: what was granted in the cluster is forgotten"})
+			Message: "it is gone, and Environments remember theirs: the grants of the whole cluster are forgotten"})
 	}
 	return out
 }

@@ -228,7 +228,7 @@ func checkMeshIstio(s *Snapshot) []Finding {
 	if len(both) > 0 {
 		out = append(out, Finding{
 			Severity: Warning, Object: "Namespace/" + both[0],
-			Message: fmt.Sprintf("labels ask for proxies of Istio and of Plumbline, so pods that start there get none of Plumbline (%s), unless they opt out of Istio: %s", inject.OtherMesh, named(both)),
+			Message: fmt.Sprintf("labels ask for proxies of Istio and of Plumbline, so pods that start there get no proxy of Plumbline (%s), unless they opt out of Istio: %s", inject.OtherMesh, named(both)),
 			Fix:     "kubectl label namespace " + both[0] + " " + inject.LabelInject + "-\nor take the label of Istio off",
 		})
 	}
@@ -245,14 +245,14 @@ func checkMeshUpstreams(s *Snapshot) []Finding {
 	pods := slices.Sorted(maps.Keys(s.Mesh.Unserved.Value))
 	for i, pod := range pods {
 		if len(out) == maxProblems {
-			return append(out, Finding{Severity: Warning, Message: fmt.Sprintf("there are %d more pods whose proxies do not get all that they ask for", len(pods)-i)})
+			return append(out, Finding{Severity: Warning, Message: fmt.Sprintf("there are %d more pods with proxies that miss some of their dependencies", len(pods)-i)})
 		}
 		for _, what := range s.Mesh.Unserved.Value[pod] {
 			if !told[what] {
 				told[what] = true
 				out = append(out, Finding{
 					Severity: Warning, Object: "Pod/" + pod, Message: "its proxy does not get all that the pod asks for: " + what,
-					Fix: "do what the message says, or take the Service out of the annotation of the pod or its namespace\n" + fmt.Sprintf("kubectl plumbline proxies %s", inNamespace(pod)),
+					Fix: "follow the message, or take the Service out of the annotation of the pod or its namespace\n" + fmt.Sprintf("kubectl plumbline proxies %s", inNamespace(pod)),
 				})
 			}
 		}

@@ -44,7 +44,7 @@ func checkPlans(s *Snapshot) []Finding {
 		}
 	}
 	if len(out) == 0 {
-		return []Finding{{Severity: OK, Message: fmt.Sprintf("plans that have not ended: %d; none has waited for long", plans.Value.Unfinished)}}
+		return []Finding{{Severity: OK, Message: fmt.Sprintf("plans that have not ended: %d; no plan has waited for long", plans.Value.Unfinished)}}
 	}
 	return out
 }

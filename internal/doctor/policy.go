@@ -86,13 +86,13 @@ func policyFindings(s *Snapshot, e expected) []Finding {
 		say(Critical, "its rules lack %s: %s", named(missing), e.harm)
 	}
 	if p.Effects == 0 {
-		say(Critical, "it does nothing: it has no validations and no mutations")
+		say(Critical, "it has no effect: it has no validations and no mutations")
 	}
 	if p.ParamKind != e.param {
 		say(Critical, "its parameters are of kind %q and not %q: %s", p.ParamKind, e.param, e.harm)
 	}
 	if !isEmptySelector(p.ObjectSelector) {
-		say(Critical, "it has an objectSelector: whoever edits the labels of an object takes it out of sight")
+		say(Critical, "it has an objectSelector: a user that edits the labels of an object takes it out of sight")
 	}
 	if e.unconditional && len(p.Conditions) > 0 {
 		say(Critical, "it has the matchConditions %s: writes may be kept from it", named(p.Conditions))
@@ -145,7 +145,7 @@ func bindingFindings(s *Snapshot, e expected) []Finding {
 		problems = append(problems, Finding{Severity: Critical, Object: e.kind + "Binding/" + b.Name, Message: problem, Fix: reinstallFix})
 	}
 	if len(problems) == 0 {
-		return []Finding{{Severity: Critical, Object: object, Fix: reinstallFix, Message: "it does not exist: the policy is not in force, and " + e.harm}}
+		return []Finding{{Severity: Critical, Object: object, Fix: reinstallFix, Message: "it does not exist: the policy is not active, and " + e.harm}}
 	}
 	return problems
 }
@@ -157,7 +157,7 @@ func bindingProblem(b Binding, e expected) string {
 		for _, a := range b.Actions {
 			actions = append(actions, string(a))
 		}
-		return fmt.Sprintf("its validationActions are %s and not Deny: nothing is refused", strings.Join(actions, ", "))
+		return fmt.Sprintf("its validationActions are %s and not Deny: no write is rejected", strings.Join(actions, ", "))
 	case b.Restricted:
 		return "it has matchResources: the policy holds for some objects only"
 	case e.param != "" && b.Param == nil:
@@ -197,7 +197,7 @@ func expectStampStatus(s *Snapshot) expected {
 	return expected{
 		kind: validatingPolicy, name: stampStatusPolicy, selector: true, derived: true,
 		requests: requestsOn(subresources(s.registered(), "status"), admissionv1.Update),
-		harm:     "whoever may write the status of a workload can forge who wrote it",
+		harm:     "a user that may write the status of a workload can forge its writer",
 	}
 }
 
@@ -205,7 +205,7 @@ func expectRequestedBy() expected {
 	return expected{
 		kind: validatingPolicy, name: requestedByPolicy,
 		requests: requestsOn([]target{ownKind("baselines")}, admissionv1.Create, admissionv1.Update),
-		harm:     "anybody can accept drift in the name of somebody else",
+		harm:     "any user can accept drift in another user's name",
 	}
 }
 
@@ -215,7 +215,7 @@ func expectBaselineWriters() expected {
 		requests: append(
 			requestsOn([]target{ownKind("baselines"), ownKind("baselinerevisions")}, admissionv1.Create, admissionv1.Update, admissionv1.Delete),
 			ownKind("baselines/status").request(admissionv1.Update)),
-		harm: "whoever may write a Baseline can authorize anything",
+		harm: "a user that may write a Baseline can authorize any content",
 	}
 }
 
@@ -223,7 +223,7 @@ func expectWriter(s *Snapshot) expected {
 	return expected{
 		kind: mutatingPolicy, name: writerPolicy, selector: true, derived: true,
 		requests: requestsOn(s.registered(), admissionv1.Create, admissionv1.Update),
-		harm:     "no write is stamped with its writer, and nothing new is authorized",
+		harm:     "no write is stamped with its writer, and no new write is authorized",
 	}
 }
 
@@ -231,7 +231,7 @@ func expectDeny(s *Snapshot) expected {
 	return expected{
 		kind: validatingPolicy, name: denyPolicy, selector: true, derived: true, eitherFailure: true, param: "ClusterSpecGuard",
 		requests: requestsOn(s.registered(), admissionv1.Create, admissionv1.Update, admissionv1.Delete),
-		harm:     "guards in mode Deny refuse nothing",
+		harm:     "guards in mode Deny reject no write",
 	}
 }
 
@@ -243,7 +243,7 @@ func checkBaselineWritersPolicy(s *Snapshot) []Finding {
 	out := policyFindings(s, expectBaselineWriters())
 	if probe := s.Probes.Baseline; probe.present() && !probe.Value.Refused {
 		out = append(out, Finding{Severity: Critical, Object: validatingPolicy + "/" + baselineWritersPolicy, Fix: reinstallFix,
-			Message: "a Baseline that your user made in a dry run was not refused: whoever may write one can authorize anything"})
+			Message: "a Baseline that your user made in a dry run was not rejected: a user that may write one can authorize any content"})
 	}
 	return out
 }
@@ -296,7 +296,7 @@ func writerByWebhook(s *Snapshot) []Finding {
 		return []Finding{s.Resources.unknown("whether this API server could stamp the writer itself")}
 	}
 	f := Finding{Severity: Info, Object: "Deployment/" + s.Namespace + "/" + WebhookName,
-		Message: "the webhook stamps the writer: while it is away writes carry no name, and nothing is authorized"}
+		Message: "the webhook stamps the writer: while it is away writes carry no name, and are not authorized"}
 	if s.serves("admissionregistration.k8s.io", "mutatingadmissionpolicies") {
 		f.Severity = Warning
 		f.Message += "; this API server could stamp them itself"
@@ -316,7 +316,7 @@ func writerProbe(s *Snapshot) (Finding, bool) {
 		return Finding{Severity: Unknown, Message: "cannot tell whether the writer is really stamped: the dry-run write was refused: " + probe.Value.Message}, true
 	case probe.Value.Writer == "":
 		return Finding{Severity: Critical, Object: s.Probes.Plan.object(), Fix: reinstallFix,
-			Message: "a dry-run write came back without " + v1alpha1.AnnotationWriter + ": nobody stamps who writes"}, true
+			Message: "a dry-run write came back without " + v1alpha1.AnnotationWriter + ": no component stamps the writer"}, true
 	case s.User.present() && probe.Value.Writer != s.User.Value.Name:
 		return Finding{Severity: Critical, Object: s.Probes.Plan.object(), Fix: reinstallFix,
 			Message: fmt.Sprintf("a dry-run write by %s was stamped with %s", s.User.Value.Name, probe.Value.Writer)}, true

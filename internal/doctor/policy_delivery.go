@@ -15,12 +15,12 @@ const (
 
 func expectReleaseWriters() expected {
 	return expectWriters(releaseWritersPolicy, writesOf("abreleases", createAndUpdate...),
-		"a user who may write releases can promote or approve a run in the name of another user")
+		"a user that may write releases can promote or approve a run in the name of another user")
 }
 
 func expectReleaseWorkWriters() expected {
 	return expectWriters(releaseWorkWritersPolicy, writesOf("releaseworks", createAndUpdate...),
-		"a user who may write ReleaseWorks can have the executor scale and write workloads")
+		"a user that may write ReleaseWorks can make the executor scale and write workloads")
 }
 
 // expectReleaseSupersede has no unconditional: the matchConditions of the chart let writes pass

@@ -48,27 +48,27 @@ func expectWriters(name string, requests []request, harm string) expected {
 
 func expectPolicyWriters() expected {
 	return expectWriters(policyWritersPolicy, clusterWide(writesOf("remediationpolicies", createAndUpdate...)),
-		"a user who may write policies can have the executor act with the right of another user")
+		"a user that may write policies can make the executor act with the permissions of another user")
 }
 
 func expectPlanWriters() expected {
 	return expectWriters(planWritersPolicy, writesOf("remediationplans", append(createAndUpdate, admissionv1.Delete)...),
-		"a user who may write plans can have the executor act with the right of another user")
+		"a user that may write plans can make the executor act with the permissions of another user")
 }
 
 func expectRequestWriters() expected {
 	return expectWriters(requestWritersPolicy, writesOf("remediationrequests", createAndUpdate...),
-		"a user who may ask for a remediation can ask with the right of another user")
+		"a user that may ask for a remediation can ask with the permissions of another user")
 }
 
 func expectAssessmentWriters() expected {
 	return expectWriters(assessmentWritersPolicy, writesOf("effectivenessassessments", append(createAndUpdate, admissionv1.Delete)...),
-		"a user who may write assessments can close breakers and hold plans back")
+		"a user that may write assessments can close breakers and hold plans back")
 }
 
 func expectLedgerWriters() expected {
 	return expectWriters(ledgerWritersPolicy, writesOf("remediationledgers", createAndUpdate...),
-		"a user who may write ledgers can lift all limits of remediation")
+		"a user that may write ledgers can lift all limits of remediation")
 }
 
 func expectExecutorMarks() expected {

@@ -26,7 +26,7 @@ type power struct {
 
 var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollection"}
 
-const rbacFix = "take the right away, or make sure that whoever holds it is meant to:\n" +
+const rbacFix = "remove the permission, or make sure that its holders are meant to have it:\n" +
 	"kubectl get clusterrolebindings,rolebindings -A -o wide"
 
 // powers are all of them. What they look for in rules is listed with each check
@@ -40,10 +40,10 @@ func powers() []power {
 			grants: static(grant{group: own, resources: []string{"clusterspecguards", "guarddefaults", "environments"}, verbs: writeVerbs, cluster: true})},
 		{id: "rbac.admission", worst: Critical, good: "only cluster administrators change Plumbline's webhooks and policies", fix: rbacFix,
 			what: "change or delete Plumbline's webhook configurations or policies", grants: static(admissionGrants()...)},
-		{id: "rbac.status", worst: Critical, good: "nobody but controllers writes the status of guarded kinds", fix: rbacFix,
+		{id: "rbac.status", worst: Critical, good: "only controllers write the status of guarded kinds", fix: rbacFix,
 			what: "write the status of guarded kinds, and forge stamps by it", grants: (*Snapshot).statusGrants,
 			closed: func(s *Snapshot) bool { return s.inForce(expectStampStatus(s)) }},
-		{id: "rbac.baselines", worst: Critical, good: "nobody but the assessor writes what was authorized", fix: rbacFix,
+		{id: "rbac.baselines", worst: Critical, good: "only the assessor writes the authorized content", fix: rbacFix,
 			what: "write Baselines or their status, and so authorize anything", grants: static(baselineGrants()...),
 			closed: func(s *Snapshot) bool { return s.inForce(expectBaselineWriters()) && !s.baselineProbePassed() }},
 		{id: "rbac.breakglass", worst: Critical, good: "only cluster administrators can break the glass", usual: true,
@@ -57,14 +57,14 @@ func powers() []power {
 		{id: "rbac.impersonate", worst: Critical, good: "only cluster administrators act as others", fix: rbacFix,
 			what:   "act as any user, and so as a trusted writer",
 			grants: static(grant{resources: []string{"users", "groups"}, verbs: []string{"impersonate"}, cluster: true})},
-		{id: "rbac.trusted-accounts", worst: Critical, good: "nobody else acts as a trusted service account", usual: true,
+		{id: "rbac.trusted-accounts", worst: Critical, good: "no other user acts as a trusted service account", usual: true,
 			what:   "act as a service account that a guard trusts",
-			fix:    "give trusted service accounts a namespace of their own, in which nobody has the role edit",
+			fix:    "give trusted service accounts a namespace of their own, in which no user has the role edit",
 			grants: static(grant{resources: []string{"serviceaccounts"}, verbs: []string{"impersonate"}}, grant{resources: []string{"serviceaccounts/token"}, verbs: []string{"create"}}),
 			within: trustedNamespaces},
-		{id: "rbac.namespaces", worst: Critical, good: "nobody takes a namespace out of a guard by its labels", fix: rbacFix,
+		{id: "rbac.namespaces", worst: Critical, good: "no user takes a namespace out of a guard by its labels", fix: rbacFix,
 			what: "change the labels of namespaces, by which ClusterSpecGuards select", grants: namespaceGrants},
-		{id: "rbac.admins", worst: Critical, good: "nobody outside the cluster's own groups may do everything", usual: true,
+		{id: "rbac.admins", worst: Critical, good: "only the cluster's own groups may do everything", usual: true,
 			what: "do everything, the above included", fix: "keep their number small"},
 	}
 }

@@ -281,7 +281,7 @@ func checkReachable(s *Snapshot) []Finding {
 		return reachedWithoutGuard(w, plan)
 	case w.Hash == "":
 		return []Finding{{Severity: Critical, Object: plan.object(), Fix: unreachableFix,
-			Message: fmt.Sprintf("a dry-run write that %s guards came back after %s without %s: the API server does not reach the webhook, or goes on without it", plan.Guard, w.Took.Round(time.Millisecond), v1alpha1.AnnotationSpecHash)}}
+			Message: fmt.Sprintf("a dry-run write that %s guards came back after %s without %s: the API server does not reach the webhook, or skips it", plan.Guard, w.Took.Round(time.Millisecond), v1alpha1.AnnotationSpecHash)}}
 	case w.Hash != w.WantHash:
 		return []Finding{{Severity: Warning, Object: plan.object(), Fix: "find the mutating webhook that changes it: kubectl get mutatingwebhookconfigurations",
 			Message: fmt.Sprintf("a dry-run write came back with hash %s and hashes to %s: another webhook changes the object afterwards", w.Hash, w.WantHash)}}

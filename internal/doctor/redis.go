@@ -9,7 +9,7 @@ import (
 )
 
 const redisFix = "kubectl logs deployment/plumbline-redis -n plumbline-system\n" +
-	"without Redis drift is still found; who scaled or deleted is not known"
+	"without Redis the assessor still finds drift; the writers of scalings and deletions are unknown"
 
 // checkRedis asks the webhook, which writes the details: a Redis that is ready
 // and refuses the webhook's user is of no use.
@@ -91,7 +91,7 @@ func redisFindings(s *Snapshot, address string, down, idle []string) []Finding {
 	}
 	ready := slices.ContainsFunc(s.Workloads.Value, func(w Workload) bool { return w.Name == RedisName && w.Ready > 0 })
 	if ready {
-		return []Finding{{Severity: Info, Message: fmt.Sprintf("Redis is ready; %s had nothing to write yet", named(idle))}}
+		return []Finding{{Severity: Info, Message: fmt.Sprintf("Redis is ready; %s had no record to write yet", named(idle))}}
 	}
-	return []Finding{{Severity: Unknown, Message: fmt.Sprintf("cannot tell whether Redis at %s works: %s had nothing to write yet", address, named(idle))}}
+	return []Finding{{Severity: Unknown, Message: fmt.Sprintf("cannot tell whether Redis at %s works: %s had no record to write yet", address, named(idle))}}
 }

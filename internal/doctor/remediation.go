@@ -125,7 +125,7 @@ func withExecutor(what string, run func(*Snapshot) []Finding) func(*Snapshot) []
 		case ReadValue:
 			return run(s)
 		case ReadAbsent:
-			return []Finding{{Severity: OK, Message: "the executor is not enabled: Plumbline puts nothing back"}}
+			return []Finding{{Severity: OK, Message: "the executor is not enabled: Plumbline remediates no drift"}}
 		case ReadUnknown:
 		}
 		return []Finding{s.executorUnknown(what)}

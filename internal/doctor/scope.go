@@ -56,7 +56,7 @@ var starts = []request{
 // whoever calls when it stands still should find the culprit named.
 func checkScopes(s *Snapshot) []Finding {
 	if !s.Webhooks.known() {
-		return []Finding{s.Webhooks.unknown("what webhooks can block")}
+		return []Finding{s.Webhooks.unknown("the objects that webhooks can block")}
 	}
 	var out []Finding
 	for i := range s.Webhooks.Value {
@@ -118,7 +118,7 @@ func deadlockOf(s *Snapshot, w *Webhook) (Finding, bool) {
 		return Finding{}, false
 	}
 	return soften(w, Finding{Severity: Critical, Object: w.object(), Fix: scopeFix(w),
-		Message: fmt.Sprintf("%s (failurePolicy Fail) is asked before its own pods in namespace %s may start: once all are gone none comes back", w.Name, namespace)}), true
+		Message: fmt.Sprintf("%s (failurePolicy Fail) is asked before its own pods in namespace %s may start: once all are gone no pod comes back", w.Name, namespace)}), true
 }
 
 // soften lowers a finding by one step where the webhook filters by what cannot

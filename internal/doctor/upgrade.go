@@ -11,7 +11,7 @@ import (
 // reinstallFix is for what differs from the chart. Examine writes the command of this installation in place
 // of upgradeCommand.
 const (
-	reinstallFix   = "put it back as the chart has it:\n" + upgradeCommand
+	reinstallFix   = "restore it to the content of the chart:\n" + upgradeCommand
 	upgradeCommand = "helm upgrade RELEASE CHART"
 )
 

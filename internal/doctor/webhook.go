@@ -85,7 +85,7 @@ func checkRegistration(s *Snapshot) []Finding {
 		if i < 0 {
 			missing := Webhook{Mutating: mutating, Configuration: ConfigurationName}
 			out = append(out, Finding{Severity: Critical, Object: missing.object(),
-				Message: fmt.Sprintf("the webhook %s is not registered: the API server calls nobody", name), Fix: reinstallFix})
+				Message: fmt.Sprintf("the webhook %s is not registered: the API server does not call it", name), Fix: reinstallFix})
 			continue
 		}
 		out = append(out, registrationOf(&s.Webhooks.Value[i], s.Namespace)...)
@@ -115,7 +115,7 @@ func registrationOf(w *Webhook, namespace string) []Finding {
 		say(Warning, "reinvocationPolicy is Never: a mutator that comes later leaves the hash stale")
 	}
 	if !isEmptySelector(w.ObjectSelector) {
-		say(Critical, "it has an objectSelector: whoever edits the labels of an object takes it out of sight")
+		say(Critical, "it has an objectSelector: a user that edits the labels of an object takes it out of sight")
 	}
 	if len(w.Conditions) != 1 || w.Conditions[0].Name != conditionName {
 		say(Critical, "its matchConditions are %s and not %s alone: writes may be kept from it", named(conditionNames(w)), conditionName)
@@ -156,7 +156,7 @@ func selectorOf(w *Webhook, namespace string) []Finding {
 	var out []Finding
 	if len(missing) > 0 {
 		out = append(out, Finding{Severity: Critical, Object: w.object(), Fix: reinstallFix,
-			Message: fmt.Sprintf("%s: its namespaceSelector does not exclude %s, where what the cluster and Plumbline need to start is written", w.Name, named(missing))})
+			Message: fmt.Sprintf("%s: its namespaceSelector does not exclude %s, which the cluster and Plumbline need to start", w.Name, named(missing))})
 	}
 	extra := slices.DeleteFunc(excluded, func(name string) bool { return slices.Contains(want, name) })
 	if namespace != "" && len(extra) > 0 {
@@ -200,7 +200,7 @@ func serviceOf(w *Webhook, namespace string) []Finding {
 			Message: w.Name + ": it is called by URL and not through the Service " + WebhookName}}
 	case service.Name != WebhookName || (namespace != "" && service.Namespace != namespace):
 		return []Finding{{Severity: Critical, Object: w.object(), Fix: reinstallFix,
-			Message: fmt.Sprintf("%s: it calls Service %s/%s: somebody else answers in Plumbline's name, or nobody", w.Name, service.Namespace, service.Name)}}
+			Message: fmt.Sprintf("%s: it calls Service %s/%s: another server answers in Plumbline's name, or no server", w.Name, service.Namespace, service.Name)}}
 	default:
 		return nil
 	}
@@ -240,7 +240,7 @@ func checkRules(s *Snapshot) []Finding {
 	case !s.Webhooks.known():
 		return []Finding{s.Webhooks.unknown("which kinds the webhooks see")}
 	case len(s.registered()) == 0:
-		return []Finding{{Severity: Critical, Message: "no kind is registered: nothing is seen at admission", Fix: reinstallFix}}
+		return []Finding{{Severity: Critical, Message: "no kind is registered: no write is seen at admission", Fix: reinstallFix}}
 	}
 	var out []Finding
 	for _, w := range s.ours() {
@@ -312,6 +312,6 @@ func subresourceRules(s *Snapshot) []Finding {
 		return nil
 	}
 	return []Finding{{Severity: Warning, Object: verdict.object(),
-		Message: fmt.Sprintf("%s: its rules lack %s: what runs can be changed there, and the change is found without a name", verdict.Name, named(missing)),
+		Message: fmt.Sprintf("%s: its rules lack %s: containers can be changed there, and the change is found without a name", verdict.Name, named(missing)),
 		Fix:     "set scale: true on the entries of guard.resources, and list the subresources in guard.podSubresources, then apply the chart again"}}
 }

@@ -29,7 +29,7 @@ func NewFigures(registry prometheus.Registerer) (*Figures, error) {
 		}, []string{"source"}),
 		errs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_effectiveness_source_errors_total",
-			Help: "Requests whose answer does not count, by the fault: unreachable, refused, failed, too_large or malformed.",
+			Help: "Requests with answers that do not count, by the fault: unreachable, refused, failed, too_large or malformed.",
 		}, []string{"source", "fault"}),
 	}
 	if err := errors.Join(registry.Register(f.calls), registry.Register(f.errs)); err != nil {

@@ -33,7 +33,7 @@ func (p Part) Again(ctx context.Context, clock clock.Clock, add func(manager.Man
 		if clock.Since(began) >= steady {
 			wait = firstWait
 		}
-		p.Log.Info("leading ended; it begins anew", "lease", p.Lease, "reason", reason(err), "wait", wait.String())
+		p.Log.Info("leading ended; it begins again", "lease", p.Lease, "reason", reason(err), "wait", wait.String())
 		timer := clock.NewTimer(wait)
 		select {
 		case <-ctx.Done():

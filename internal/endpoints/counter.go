@@ -46,7 +46,7 @@ func (c Counter) Count(ctx context.Context, split traffic.Split) (of map[string]
 	var quarantined []traffic.Workload
 	if c.Quarantined != nil {
 		if quarantined, err = c.Quarantined(ctx, split.Namespace); err != nil {
-			return nil, false, fmt.Errorf("reading what is in quarantine in namespace %s: %w", split.Namespace, err)
+			return nil, false, fmt.Errorf("reading the quarantines in namespace %s: %w", split.Namespace, err)
 		}
 	}
 	return ir.CountEndpoints(&svc, split, pods, quarantined), true, nil

@@ -48,10 +48,10 @@ type Options struct {
 func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.Evidence, "evidence", "", "role execute: where signed records are kept, file:///path or s3://bucket?region=...")
 	fs.StringVar(&o.EvidenceKeyFile, "evidence-key-file", "", "role execute: file with the Ed25519 key that signs records, PKCS#8 as PEM")
-	fs.StringVar(&o.EvidenceOldKeysFile, "evidence-old-keys-file", "", "role execute: file with the keys of before, as PEM: the public half of each, or the private half, which then signs who succeeds it")
+	fs.StringVar(&o.EvidenceOldKeysFile, "evidence-old-keys-file", "", "role execute: file with the earlier keys, as PEM: the public half of each, or the private half, which then signs its successor")
 	fs.BoolVar(&o.ServeEvidence, "serve-evidence", false, "role execute: let the signed records be read under /evidence/ of the health address")
-	fs.BoolVar(&o.ReleaseWorks, "release-works", false, "role execute: carry out the ReleaseWorks of rollouts; it needs rights to read ABReleases and Services")
-	fs.BoolVar(&o.Mesh, "mesh", false, "role execute: put objects into quarantine where policies ask for it; it needs rights to list Services, EndpointSlices, pods and ABReleases")
+	fs.BoolVar(&o.ReleaseWorks, "release-works", false, "role execute: carry out the ReleaseWorks of rollouts; it needs the permissions to read ABReleases and Services")
+	fs.BoolVar(&o.Mesh, "mesh", false, "role execute: put objects into quarantine where policies ask for it; it needs the permissions to list Services, EndpointSlices, pods and ABReleases")
 	fs.BoolVar(&o.AssessesEffects, "await-verdicts", false, "role execute: copy the verdicts of EffectivenessAssessments into plans, and have them turn circuit breakers; an assessor has to make them")
 	fs.IntVar(&o.MaxConcurrent, "max-concurrent", 10, "role execute: remediations at once in the whole cluster; -1: no cap")
 	fs.IntVar(&o.MaxPerHour, "max-per-hour", 100, "role execute: remediations in any hour in the whole cluster; -1: no cap")
@@ -65,7 +65,7 @@ func (o *Options) Validate() field.ErrorList {
 	address, err := url.Parse(o.Evidence)
 	switch {
 	case o.Evidence == "":
-		errs = append(errs, field.Required(path, "nothing is written that could not be recorded: say where, as file:///path or s3://bucket"))
+		errs = append(errs, field.Required(path, "the executor writes no object without a record: name the place, as file:///path or s3://bucket"))
 	case err != nil:
 		errs = append(errs, field.Invalid(path, "(not shown)", "must be a URL"))
 	case !slices.Contains([]string{"file", "s3"}, address.Scheme):

@@ -84,7 +84,7 @@ func ownCount(line string) (float64, error) {
 	case err != nil:
 		return 0, fmt.Errorf("reading the API server's metrics: %w", err)
 	case math.IsNaN(n), math.IsInf(n, 0), n < 0:
-		return 0, fmt.Errorf("reading the API server's metrics: %q counts nothing", cut(line))
+		return 0, fmt.Errorf("reading the API server's metrics: %q has no count", cut(line))
 	}
 	return n, nil
 }

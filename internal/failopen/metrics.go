@@ -50,11 +50,11 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		}),
 		calls: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "plumbline_fail_open_calls_total",
-			Help: "Calls of our webhooks that the API servers say they went on without.",
+			Help: "Calls of Plumbline's webhooks that the API servers report as failed open.",
 		}),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_fail_open_read_failures_total",
-			Help: "Failed looks at a source of evidence; while they last, it tells nothing.",
+			Help: "Failed reads of a source of signals; while they last, the source is unknown.",
 		}, []string{"source"}),
 		sweeps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_sweeps_total",

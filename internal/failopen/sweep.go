@@ -202,7 +202,7 @@ func (s *Sweep) healWatches(stale []listed) {
 			continue
 		}
 		s.Metrics.behind.WithLabelValues(behindWatch).Inc()
-		s.Log.Error(nil, "the watch had missed a version; the kind is listed anew", "kind", o.key.Kind,
+		s.Log.Error(nil, "the watch had missed a version; the kind is listed again", "kind", o.key.Kind,
 			"namespace", o.key.Namespace, "name", o.key.Name, "version", o.version)
 		broken[o.key.GroupVersionKind.String()] = true
 	}

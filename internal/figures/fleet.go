@@ -19,7 +19,7 @@ var (
 	ageDesc = prometheus.NewDesc("plumbline_drift_open_age_seconds",
 		"Age of the oldest drift that is still there, by severity; 0 without drift.", []string{"severity"}, nil)
 	unattributedDesc = prometheus.NewDesc("plumbline_drift_unattributed_objects",
-		"Drifting objects with a finding whose writer is not known.", nil, nil)
+		"Drifting objects with a finding by an unknown writer.", nil, nil)
 )
 
 // levels are all severities, so that a figure of 0 is one that exists.

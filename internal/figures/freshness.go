@@ -16,7 +16,7 @@ var (
 	contactDesc = prometheus.NewDesc("plumbline_watch_contact_age_seconds",
 		"Time since the API server last sent anything for a guarded kind; it sends a sign of life about once a minute.", []string{"kind"}, nil)
 	stalenessDesc = prometheus.NewDesc("plumbline_assessor_staleness_seconds",
-		"How old the oldest statement about a guarded object may be: the longest silence of a watch, or the oldest change that is not in a Baseline's status yet.", nil, nil)
+		"How old the oldest status of a guarded object may be: the longest silence of a watch, or the oldest change that is not in a Baseline's status yet.", nil, nil)
 )
 
 // Objects tells what the watches have; *kube.Tracker does.

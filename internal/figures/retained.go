@@ -14,7 +14,7 @@ var (
 	retainedLimitDesc = prometheus.NewDesc("plumbline_assessor_object_cache_limit_bytes",
 		"Memory that the kept versions of objects may take (--object-cache-bytes); 0 is no bound.", nil, nil)
 	partialDesc = prometheus.NewDesc("plumbline_assessor_object_cache_partial_objects",
-		"Objects kept without their content, by reason: unguarded (no guard covers their kind in their namespace), limit (their namespace held the most when the limit was passed). The assessor reads them live when it judges them.",
+		"Objects kept without their content, by reason: unguarded (no guard covers their kind in their namespace), limit (their namespace held the most when the limit was passed). The assessor reads them live.",
 		[]string{"reason"}, nil)
 )
 

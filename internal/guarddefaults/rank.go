@@ -41,7 +41,7 @@ func Rank(defaults []v1alpha1.GuardDefaults, environments sets.Set[string]) map[
 		if older, taken := first[scope]; taken {
 			verdicts[d.Name] = Verdict{
 				Reason:  "OlderActive",
-				Message: fmt.Sprintf("the older %s is in force %s", older, where(scope)),
+				Message: fmt.Sprintf("the older %s is active %s", older, where(scope)),
 			}
 			continue
 		}

@@ -204,10 +204,10 @@ func TestAStateIsAcceptedInTheNameOfTheCaller(t *testing.T) {
 		"a drifted object":              {func(*v1alpha1.Baseline) {}, "", 202, &request, ""},
 		"an object that waits":          {func(*v1alpha1.Baseline) {}, "wait=1", 202, &request, ""},
 		"a state that is authorized":    {func(b *v1alpha1.Baseline) { b.Spec.Authorized.Hash, b.Status.State = "pl2:aa", v1alpha1.StateInSync }, "", 200, nil, ""},
-		"an object that is in sync":     {func(b *v1alpha1.Baseline) { b.Status.State = v1alpha1.StateInSync }, "", 409, nil, "is in sync, nothing to accept"},
-		"an object that was not read":   {func(b *v1alpha1.Baseline) { b.Status.State = v1alpha1.StateUnknown }, "", 409, nil, "its state is unknown: what was not read is not accepted"},
+		"an object that is in sync":     {func(b *v1alpha1.Baseline) { b.Status.State = v1alpha1.StateInSync }, "", 409, nil, "is in sync: there is no change to accept"},
+		"an object that was not read":   {func(b *v1alpha1.Baseline) { b.Status.State = v1alpha1.StateUnknown }, "", 409, nil, "its state is unknown, and only an observed state can be accepted"},
 		"an object that changed since":  {func(b *v1alpha1.Baseline) { b.Status.Observed.Hash = "pl2:dd" }, "", 409, nil, "it changed since it was shown: now pl2:dd"},
-		"an object that is not guarded": {func(b *v1alpha1.Baseline) { b.Status.State = v1alpha1.StateNotGuarded }, "", 409, nil, "no guard selects it any more, nothing to accept"},
+		"an object that is not guarded": {func(b *v1alpha1.Baseline) { b.Status.State = v1alpha1.StateNotGuarded }, "", 409, nil, "no guard selects it any more: there is no state to accept"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -126,7 +126,7 @@ func TestARepeatFindsItsRequestsAfterTheyHaveSucceeded(t *testing.T) {
 	a.wantProblem(a.send(http.MethodPost, executePath, executeBody(t, "shop.b1"), "Idempotency-Key", "k"), wire.Invalid, "header.Idempotency-Key")
 	for name, key := range map[string]string{"another key": "l", "no key": ""} {
 		p := a.wantProblem(a.send(http.MethodPost, executePath, body, "Idempotency-Key", key), wire.Refused, "")
-		if len(p.Errors) != 2 || p.Errors[1] != (wire.FieldError{Location: "body.targets[1]", Message: "it is in sync, nothing to put back"}) {
+		if len(p.Errors) != 2 || p.Errors[1] != (wire.FieldError{Location: "body.targets[1]", Message: "it is in sync: there is no drift to remediate"}) {
 			t.Errorf("%s: %+v", name, p.Errors)
 		}
 	}

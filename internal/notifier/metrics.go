@@ -36,15 +36,15 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		}, []string{"channel_type", "outcome"}),
 		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_notification_retries_total",
-			Help: "Attempts to tell somebody that failed and are made again, by type of channel.",
+			Help: "Attempts to notify that failed and are repeated, by type of channel.",
 		}, []string{"channel_type"}),
 		doubts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_notifications_doubted_total",
-			Help: "Notifications that were sent although Redis says that they were told before, by type of channel and reason: unproven (the mark in Redis is not one of Plumbline), urgent (a second alarm is better than none).",
+			Help: "Notifications that were sent although Redis has the mark of an earlier one, by type of channel and reason: unproven (the mark in Redis is not one of Plumbline), urgent (a second alarm is better than no alarm).",
 		}, []string{"channel_type", "reason"}),
 		channels: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "plumbline_notification_channels",
-			Help: "Channels of all policies and Environments by state: active, or invalid, which is told nothing.",
+			Help: "Channels of all policies and Environments by state: active, or invalid, which gets no notifications.",
 		}, []string{"state"}),
 	}
 	// Where one process makes plans and carries them out, it tells people twice over,

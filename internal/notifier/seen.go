@@ -59,7 +59,7 @@ func (s *RedisSeen) Seen(ctx context.Context, channel, id string) (deliver.Claim
 	case errors.Is(err, redis.Nil):
 		return deliver.NotTold, nil
 	case err != nil:
-		return deliver.NotTold, fmt.Errorf("asking Redis what was told: %w", err)
+		return deliver.NotTold, fmt.Errorf("asking Redis for sent notifications: %w", err)
 	case len(s.key) > 0 && hmac.Equal([]byte(stored), []byte(s.mark(channel, id))):
 		return deliver.Proven, nil
 	}
@@ -69,7 +69,7 @@ func (s *RedisSeen) Seen(ctx context.Context, channel, id string) (deliver.Claim
 // Mark implements deliver.Seen.
 func (s *RedisSeen) Mark(ctx context.Context, channel, id string) error {
 	if err := s.client.Set(ctx, s.name(channel, id), s.mark(channel, id), Remembered).Err(); err != nil {
-		return fmt.Errorf("noting in Redis what was told: %w", err)
+		return fmt.Errorf("noting sent notifications in Redis: %w", err)
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func (c *Common) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.Redis.TLS, "redis-tls", false, "speak TLS with Redis")
 	fs.StringVar(&c.Redis.CAFile, "redis-ca-file", "", "file of the authorities that Redis is known by, with --redis-tls; read at every connect; empty means those of the system")
 	fs.StringVar(&c.Redis.KeyPrefix, "redis-key-prefix", "plumbline", "prefix of all keys in Redis")
-	fs.DurationVar(&c.Redis.Timeout, "redis-timeout", details.CallBudget, "how long a call to Redis may take; what it was for is done without Redis then")
+	fs.DurationVar(&c.Redis.Timeout, "redis-timeout", details.CallBudget, "time limit of a call to Redis; after it, the caller continues without Redis")
 }
 
 // keyPrefix keeps prefixes free of what has a meaning in keys and ACL patterns.

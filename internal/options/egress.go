@@ -24,7 +24,7 @@ type Egress struct {
 
 // AddFlags registers the flags with their defaults.
 func (o *Egress) AddFlags(fs *flag.FlagSet) {
-	fs.StringVar(&o.AllowedNetworks, "notify-allowed-networks", "", "networks that are not public and that notifications and webhooks of rollouts may go to all the same, as CIDR, separated by commas")
+	fs.StringVar(&o.AllowedNetworks, "notify-allowed-networks", "", "networks that are not public and that notifications and webhooks of rollouts may still go to, as CIDR, separated by commas")
 	fs.BoolVar(&o.PlainHTTP, "notify-plain-http", false, "permit http:// beside https:// for notifications and webhooks of rollouts")
 }
 

@@ -44,7 +44,7 @@ const maxHops = 10
 func (f *Faces) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&f.IPv6, "ipv6", false, "whether pods have addresses of both families; local ports and gateways then listen on both")
 	fs.IntVar(&f.GatewayPort, "gateway-port", 0, "port that gateways listen on, 1024 or more; 0 without gateways")
-	fs.StringVar(&f.GatewayAccount, "gateway-account", "plumbline-gateway", "service account, in --namespace, whose pods are gateways")
+	fs.StringVar(&f.GatewayAccount, "gateway-account", "plumbline-gateway", "service account, in --namespace, of the pods that are gateways")
 	fs.StringVar(&f.GatewayTrustedCIDRs, "gateway-trusted-cidrs", "", "clients of gateways that may choose a variation by its override header, as ranges of the addresses that connect, comma separated")
 	fs.StringVar(&f.GatewayHosts, "gateway-hosts", "", "hosts that namespaces may have at gateways, as a JSON list of objects with namespaceSelector and domains; empty: any namespace any host")
 	fs.IntVar(&f.GatewayHops, "gateway-hops", 0, "how many proxies before the gateways are believed in x-forwarded-for and x-forwarded-proto")

@@ -23,7 +23,7 @@ func (s *Source) AddFlags(fs *flag.FlagSet, prefix, name, purpose string) {
 	s.flag, s.name = prefix, name
 	fs.StringVar(&s.URL, prefix+"-url", "", "address of the "+name+" that "+purpose)
 	fs.StringVar(&s.CAFile, prefix+"-ca-file", "", "file of the authorities that "+name+" is known by; read at every query; empty means those of the system")
-	fs.StringVar(&s.TokenFile, prefix+"-token-file", "", "file with the token that "+name+" is shown; read at every query; empty for none")
+	fs.StringVar(&s.TokenFile, prefix+"-token-file", "", "file with the token that "+name+" is shown; read at every query; empty for no token")
 }
 
 // Validate lists what cannot work, each with the flag as its path.

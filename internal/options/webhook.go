@@ -37,7 +37,7 @@ type Webhook struct {
 	// InjectionConfiguration is the name of the mutating webhook configuration that
 	// sends pods to be given their proxy; empty: there is none.
 	InjectionConfiguration string
-	// LeaseName is the lease whose holder writes the certificates.
+	// LeaseName is the lease of the replica that writes the certificates.
 	LeaseName string
 	// StampWriter lets the mutating webhook set the writer annotation, for API
 	// servers without MutatingAdmissionPolicy.
@@ -51,7 +51,7 @@ type Webhook struct {
 	// DeploymentName is the webhook's own Deployment. It becomes the owner of a
 	// Secret that had to be made again, so that uninstalling removes it.
 	DeploymentName string
-	// CertificateMode says who writes the certificates: SelfManaged or CertManager.
+	// CertificateMode says writer of the certificates: SelfManaged or CertManager.
 	CertificateMode string
 	// CertificateSettle is how long a new authority has been published before
 	// the serving certificate relies on it.
@@ -80,16 +80,16 @@ func (w *Webhook) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&w.ServerNames, "server-names", "", "further DNS names or IP addresses for the certificate, comma separated")
 	fs.StringVar(&w.TLSSecret, "tls-secret", "plumbline-webhook-tls", "Secret that holds the certificates")
 	fs.StringVar(&w.WebhookConfiguration, "webhook-configuration", "plumbline", "name of the mutating and the validating webhook configuration")
-	fs.StringVar(&w.InjectConfig, "inject-config", "", "file in YAML that says which proxy pods get; empty: none get one")
+	fs.StringVar(&w.InjectConfig, "inject-config", "", "file in YAML that configures the proxies of pods; if empty, pods get no proxy")
 	fs.StringVar(&w.InjectionConfiguration, "injection-configuration", "", "name of the mutating webhook configuration for pods that get a proxy; needs --inject-config")
-	fs.StringVar(&w.LeaseName, "lease-name", "plumbline-webhook", "lease whose holder writes the certificates")
+	fs.StringVar(&w.LeaseName, "lease-name", "plumbline-webhook", "lease of the replica that writes the certificates")
 	fs.BoolVar(&w.StampWriter, "stamp-writer", false, "set the writer annotation here; for API servers without MutatingAdmissionPolicy")
 	fs.StringVar(&w.StampedGroups, "stamped-groups", "", "groups that the writer annotation keeps, comma separated; with --stamp-writer")
-	fs.StringVar(&w.ExecutorUser, "executor-user", "", "user name of Plumbline's executor, which is not warned about what it puts back; empty: there is none")
-	fs.StringVar(&w.ClientCAFile, "client-ca-file", "", "certificate authority of the API server's client certificate; empty: none is asked for")
+	fs.StringVar(&w.ExecutorUser, "executor-user", "", "user name of Plumbline's executor, which gets no warnings about its remediations; if empty, there is no executor")
+	fs.StringVar(&w.ClientCAFile, "client-ca-file", "", "certificate authority of the API server's client certificate; if empty, clients need no certificate")
 	fs.StringVar(&w.ClientName, "client-name", "", "common name that the client certificate must have; empty: any")
 	fs.StringVar(&w.DeploymentName, "deployment-name", "plumbline-webhook", "the webhook's own Deployment; owns a Secret that had to be made again")
-	fs.StringVar(&w.CertificateMode, "certificate-mode", "SelfManaged", "who writes the certificates: SelfManaged or CertManager")
+	fs.StringVar(&w.CertificateMode, "certificate-mode", "SelfManaged", "writer of the certificates: SelfManaged or CertManager")
 	fs.DurationVar(&w.CertificateSettle, "certificate-settle", time.Minute, "how long a new authority is published before the serving certificate relies on it")
 	fs.IntVar(&w.MaxConcurrent, "max-concurrent", 256, "reviews of one caller worked on at once; more are allowed unassessed")
 	fs.IntVar(&w.MaxHandshakes, "max-handshakes", 0, fmt.Sprintf("TLS handshakes computed at once; 0: half of the processors, %d: no limit", admission.MaxHandshakes))

@@ -23,11 +23,11 @@ type XDS struct {
 	ServerNames string
 	// TLSSecret holds the certificate authority and the serving certificate.
 	TLSSecret string
-	// LeaseName is the lease whose holder does what one replica does for all.
+	// LeaseName is the lease of the replica that does the work of one for all.
 	LeaseName string
-	// CertificateLeaseName is the lease whose holder writes the certificates.
+	// CertificateLeaseName is the lease of the replica that writes the certificates.
 	CertificateLeaseName string
-	// CertificateMode says who writes the certificates: SelfManaged or CertManager.
+	// CertificateMode says writer of the certificates: SelfManaged or CertManager.
 	CertificateMode string
 	// CertificateSettle is how long a new authority has been published before the
 	// serving certificate relies on it.
@@ -65,14 +65,14 @@ func (x *XDS) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&x.ServiceName, "service-name", "plumbline-xds", "Service that proxies call")
 	fs.StringVar(&x.ServerNames, "server-names", "", "further DNS names or IP addresses for the certificate, comma separated")
 	fs.StringVar(&x.TLSSecret, "tls-secret", "plumbline-xds", "Secret that holds the certificates")
-	fs.StringVar(&x.LeaseName, "lease-name", "plumbline-xds", "lease whose holder does what one replica does for all")
-	fs.StringVar(&x.CertificateLeaseName, "certificate-lease-name", "plumbline-xds-certificates", "lease whose holder writes the certificates")
-	fs.StringVar(&x.CertificateMode, "certificate-mode", "SelfManaged", "who writes the certificates: SelfManaged or CertManager")
+	fs.StringVar(&x.LeaseName, "lease-name", "plumbline-xds", "lease of the replica that does the work of one for all")
+	fs.StringVar(&x.CertificateLeaseName, "certificate-lease-name", "plumbline-xds-certificates", "lease of the replica that writes the certificates")
+	fs.StringVar(&x.CertificateMode, "certificate-mode", "SelfManaged", "writer of the certificates: SelfManaged or CertManager")
 	fs.DurationVar(&x.CertificateSettle, "certificate-settle", 5*time.Minute, "how long a new authority is published before the serving certificate relies on it; a changed ConfigMap takes up to two minutes to reach pods")
 	fs.StringVar(&x.DeploymentName, "deployment-name", "plumbline-xds", "the discovery server's own Deployment; owns a Secret that had to be made again")
 	fs.BoolVar(&x.VerifyProxyAddress, "verify-proxy-address", true, "take a proxy's token from an address of its pod alone; false where the network translates the addresses of pods")
-	fs.BoolVar(&x.Rollouts, "rollouts", false, "carry out the rollouts of ABReleases; it needs rights to read RolloutStrategies and workloads")
-	fs.BoolVar(&x.ReleaseSeries, "release-series", false, "have the metrics name each release whose run is on: up to nine series more for each; needs --rollouts")
+	fs.BoolVar(&x.Rollouts, "rollouts", false, "carry out the rollouts of ABReleases; it needs the permissions to read RolloutStrategies and workloads")
+	fs.BoolVar(&x.ReleaseSeries, "release-series", false, "let the metrics name each release that has a run under way: up to nine series more for each; needs --rollouts")
 	x.Gates.AddFlags(fs)
 	x.Faces.AddFlags(fs)
 	fs.StringVar(&x.PodName, "pod-name", "", "name of the own pod; needed with --peer-token-file")

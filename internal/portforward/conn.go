@@ -46,7 +46,7 @@ func newConn(connection httpstream.Connection, data, failures httpstream.Stream,
 		text, err := io.ReadAll(io.LimitReader(failures, maxFailure))
 		switch {
 		case err != nil:
-			err = fmt.Errorf("reading what the kubelet says of port %d: %w", port, err)
+			err = fmt.Errorf("reading the kubelet's message about port %d: %w", port, err)
 		case len(text) > 0:
 			err = errors.New(string(text))
 		}

@@ -43,7 +43,7 @@ type DeniedError struct {
 }
 
 func (e *DeniedError) Error() string {
-	return fmt.Sprintf("it takes the right to %s: %v", Right(e.Target.Namespace), e.Cause)
+	return fmt.Sprintf("it takes the permission to %s: %v", Right(e.Target.Namespace), e.Cause)
 }
 
 // Unwrap is the answer of the API server, a Status.

@@ -92,7 +92,7 @@ func TestWhatIsInTheWayIsSaid(t *testing.T) {
 		"the pod is not there":  {portforward.Target{Namespace: "system", Pod: "none", Port: 8083}, "forwarding port 8083 of pod none: ", false},
 		"a right is missing": {
 			portforward.Target{Namespace: "system", Pod: "hidden", Port: 8083},
-			`forwarding port 8083 of pod hidden: it takes the right to create pods/portforward in namespace system: pods "hidden" is forbidden: you cannot get pods/portforward`, true,
+			`forwarding port 8083 of pod hidden: it takes the permission to create pods/portforward in namespace system: pods "hidden" is forbidden: you cannot get pods/portforward`, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

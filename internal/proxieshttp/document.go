@@ -34,7 +34,7 @@ type Proxy struct {
 	// TokenExpires is the end of the token that its stream began with. The stream
 	// outlives it; the next one needs another.
 	TokenExpires time.Time `json:"tokenExpires,omitzero"`
-	// Blocked says that it does not read what it is sent, Waiting that it has asked for
+	// Blocked says that it does not read its stream, Waiting that it has asked for
 	// nothing yet or waits for its turn to start. Its stages are not known then.
 	Blocked bool `json:"blocked,omitempty"`
 	Waiting bool `json:"waiting,omitempty"`

@@ -89,13 +89,13 @@ func parse(query url.Values) (Filter, error) {
 
 func (f Filter) check() error {
 	if f.Stage != "" && !slices.Contains(Stages(), f.Stage) {
-		return fmt.Errorf("stage: %q is none of %v", f.Stage, Stages())
+		return fmt.Errorf("stage: %q is not one of %v", f.Stage, Stages())
 	}
 	if _, service, qualified := strings.Cut(f.Service, "/"); qualified && (service == "" || strings.Contains(service, "/")) {
 		return fmt.Errorf("service: %q is not [namespace/]name", f.Service)
 	}
 	if _, pod, found := strings.Cut(f.Continue, "/"); f.Continue != "" && (!found || pod == "") {
-		return fmt.Errorf("continue: %q is not what a page ends with", f.Continue)
+		return fmt.Errorf("continue: %q is not the end of a page", f.Continue)
 	}
 	return nil
 }

@@ -86,13 +86,13 @@ func TestAProxyIsShownWithItsResources(t *testing.T) {
 
 func TestWhatCannotBeAskedIsSaid(t *testing.T) {
 	for query, want := range map[string]string{
-		"?stage=Stuck":        `stage: "Stuck" is none of [Blocked Waiting Refused Held Going OnTheWay Queued Acknowledged]`,
+		"?stage=Stuck":        `stage: "Stuck" is not one of [Blocked Waiting Refused Held Going OnTheWay Queued Acknowledged]`,
 		"?limit=0":            `limit: "0" is not a number from 1 to 1000`,
 		"?limit=1001":         `limit: "1001" is not a number from 1 to 1000`,
 		"?limit=many":         `limit: "many" is not a number from 1 to 1000`,
 		"?service=shop/":      `service: "shop/" is not [namespace/]name`,
 		"?service=a/b/c":      `service: "a/b/c" is not [namespace/]name`,
-		"?continue=somewhere": `continue: "somewhere" is not what a page ends with`,
+		"?continue=somewhere": `continue: "somewhere" is not the end of a page`,
 		"?namespce=shop":      `"namespce" is no parameter: want namespace, pod, service, stage, limit or continue`,
 	} {
 		for _, path := range []string{proxieshttp.Prefix, proxieshttp.Prefix + "/shop/front-0"} {

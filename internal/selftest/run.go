@@ -233,7 +233,7 @@ func (a *APIServer) User(ctx context.Context) (string, error) {
 	defer cancel()
 	me, err := a.client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("asking who the self-test is: %w", err)
+		return "", fmt.Errorf("asking for the self-test's user name: %w", err)
 	}
 	return me.Status.UserInfo.Username, nil
 }

@@ -21,7 +21,7 @@ type Metrics struct {
 // NewMetrics registers the figures.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{force: prometheus.NewDesc("plumbline_stamp_policy_active",
-		"1 while the MutatingAdmissionPolicy that stamps writers and its binding exist, 0 when no stamp proves anything; absent where the webhook stamps, and on a replica that waits.",
+		"1 while the MutatingAdmissionPolicy that stamps writers and its binding exist, 0 when no stamp is proof. Absent where the webhook stamps, and on a replica that waits.",
 		nil, nil)}
 	if err := registry.Register(m); err != nil {
 		return nil, fmt.Errorf("registering the metrics of the stamp policy: %w", err)

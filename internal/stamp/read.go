@@ -86,7 +86,7 @@ func (p *Policy) read(ctx context.Context) (Incarnation, error) {
 		case apierrors.IsNotFound(err), meta.IsNoMatchError(err), lasting && apierrors.IsForbidden(err):
 			return Incarnation{}, nil
 		default:
-			return Incarnation{}, fmt.Errorf("asking whether %s %s is in force: %w", objects[i].Kind, Name, err)
+			return Incarnation{}, fmt.Errorf("asking whether %s %s is active: %w", objects[i].Kind, Name, err)
 		}
 	}
 	var policy admissionv1.MutatingAdmissionPolicy
@@ -133,9 +133,9 @@ func (p *Policy) note(now Incarnation) {
 	p.Metrics.inForce(now.ID != "")
 	switch {
 	case now.ID == "":
-		p.Log.Info("the policy that stamps writers is not in force: no stamp authorizes anything", "policy", Name)
+		p.Log.Info("the policy that stamps writers is not active: no stamp authorizes a write", "policy", Name)
 	case !first:
-		p.Log.Info("the policy that stamps writers is new or changed: stamps of before authorize nothing, but of kinds that it went on stamping",
+		p.Log.Info("the policy that stamps writers is new or changed: earlier stamps authorize no write, except for kinds that it went on stamping",
 			"policy", Name, "made", now.Made)
 	}
 }

@@ -24,7 +24,7 @@ func NewRegistry(component string) *prometheus.Registry {
 	build := buildinfo.Read()
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "plumbline_build_info",
-		Help: "Always 1; the labels say what runs.",
+		Help: "Always 1; the labels name the version.",
 	}, []string{"component", "version", "revision", "go_version"})
 	info.WithLabelValues(component, build.Version, build.Revision, build.GoVersion).Set(1)
 	reg.MustRegister(info)

@@ -17,7 +17,7 @@ import (
 func CountRequests(config *rest.Config, registry prometheus.Registerer) error {
 	requests, err := Shared(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "plumbline_api_requests_total",
-		Help: "Requests to the API server by method and code of the answer; error when none came.",
+		Help: "Requests to the API server by method and code of the answer; error without an answer.",
 	}, []string{"method", "code"}))
 	if err != nil {
 		return fmt.Errorf("registering the count of requests: %w", err)

@@ -36,7 +36,7 @@ func TestCountRequests(t *testing.T) {
 			_ = response.Body.Close()
 		}
 	}
-	want := `# HELP plumbline_api_requests_total Requests to the API server by method and code of the answer; error when none came.
+	want := `# HELP plumbline_api_requests_total Requests to the API server by method and code of the answer; error without an answer.
 # TYPE plumbline_api_requests_total counter
 plumbline_api_requests_total{code="200",method="GET"} 2
 plumbline_api_requests_total{code="403",method="GET"} 1

@@ -43,7 +43,7 @@ func NewMetrics() *Metrics {
 		}, []string{"handler", "reason"}),
 		denied: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_admission_denied_total",
-			Help: "Reviews that were denied because they could not be judged and nothing may pass unjudged (handler inject), by reason. The writer was asked to try again.",
+			Help: "Reviews that were denied because they could not be judged and must not pass unjudged (handler inject), by reason. The writer was asked to try again.",
 		}, []string{"handler", "reason"}),
 		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "plumbline_admission_in_flight",

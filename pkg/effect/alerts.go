@@ -73,14 +73,14 @@ func JudgeAlerts(before []Alert, answer AlertAnswer, written time.Time) (Compone
 	case !answer.Read:
 		return Component{NotAnswered, nil, false, answer.Why}, AlertOutcome{}
 	case len(answer.Firing) == 0 && !answer.Arrive:
-		return Component{NotAnswered, nil, false, "no alert fires, and nothing proves that alerts arrive: name a watchdog"}, AlertOutcome{}
+		return Component{NotAnswered, nil, false, "no alert fires, and there is no proof that alerts arrive: name a watchdog"}, AlertOutcome{}
 	}
 	o := CompareAlerts(before, answer.Firing, written)
 	if o.Firing > 0 {
 		return Component{Assessed, new(int32(0)), true, firing(o)}, o
 	}
 	if o.Before == 0 {
-		return Component{Assessed, new(int32(Best)), false, "no alert fired, and none fires"}, o
+		return Component{Assessed, new(int32(Best)), false, "no alert fired before, and no alert fires"}, o
 	}
 	return Component{Assessed, new(int32(Best)), false, plural.Of(o.Resolved, "alert") + " resolved"}, o
 }

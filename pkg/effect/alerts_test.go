@@ -24,7 +24,7 @@ func TestWhatBecameOfTheAlerts(t *testing.T) {
 		outcome AlertOutcome
 	}{
 		"it is resolved": {[]Alert{errors}, AlertAnswer{Read: true, Arrive: true}, Component{Assessed, score(10_000), false, "1 alert resolved"}, AlertOutcome{Before: 1, Resolved: 1}},
-		"none fired":     {nil, AlertAnswer{Read: true, Arrive: true}, Component{Assessed, score(10_000), false, "no alert fired, and none fires"}, AlertOutcome{}},
+		"none fired":     {nil, AlertAnswer{Read: true, Arrive: true}, Component{Assessed, score(10_000), false, "no alert fired before, and no alert fires"}, AlertOutcome{}},
 		"it still fires, and may decay": {[]Alert{errors}, AlertAnswer{Read: true, Arrive: true, Firing: []Alert{errors}},
 			Component{Assessed, score(0), true, "1 alert fires"}, AlertOutcome{Before: 1, Firing: 1, Decaying: true}},
 		"one of two is resolved, and the other may decay": {[]Alert{errors, slow}, AlertAnswer{Read: true, Arrive: true, Firing: []Alert{slow}},
@@ -40,7 +40,7 @@ func TestWhatBecameOfTheAlerts(t *testing.T) {
 		"an alert that fires needs no proof that alerts arrive": {[]Alert{errors}, AlertAnswer{Read: true, Firing: []Alert{errors}},
 			Component{Assessed, score(0), true, "1 alert fires"}, AlertOutcome{Before: 1, Firing: 1, Decaying: true}},
 		"an alert that vanished because its sender died is no answer": {[]Alert{errors}, AlertAnswer{Read: true},
-			Component{NotAnswered, nil, false, "no alert fires, and nothing proves that alerts arrive: name a watchdog"}, AlertOutcome{}},
+			Component{NotAnswered, nil, false, "no alert fires, and there is no proof that alerts arrive: name a watchdog"}, AlertOutcome{}},
 		"the source is away": {[]Alert{errors}, AlertAnswer{Why: "connection refused"}, Component{NotAnswered, nil, false, "connection refused"}, AlertOutcome{}},
 	}
 	for name, tc := range tests {

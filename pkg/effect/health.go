@@ -89,7 +89,7 @@ func (w *Workload) judgePods(c PodCounts) Component {
 	case c.Restarted > 0:
 		return Component{Assessed, new(int32(restarted)), false, fmt.Sprintf("%s, and %s restarted since the write", ready, pods(c.Restarted))}
 	}
-	return Component{Assessed, new(int32(allReady)), false, ready + ", no restart and nothing out of memory since the write"}
+	return Component{Assessed, new(int32(allReady)), false, ready + ", no restart and no pod out of memory since the write"}
 }
 
 func pods(n int) string { return plural.Of(n, "pod") }

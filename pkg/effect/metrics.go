@@ -112,9 +112,9 @@ func (s Series) score(out MetricOutcome) MetricOutcome {
 	drift, left, since := harm(out.Before, out.During), harm(out.Before, out.After), harm(out.During, out.After)
 	switch {
 	case s.Brief && left <= 1:
-		out.Score, out.NoSignal, out.Why = new(int32(Best)), true, "the drift was put back too soon to be visible in it"
+		out.Score, out.NoSignal, out.Why = new(int32(Best)), true, "the drift was remediated too soon to be visible in it"
 	case s.Brief:
-		out.Score, out.Why = new(int32(0)), "worse than before the drift, which was put back too soon to be visible in it"
+		out.Score, out.Why = new(int32(0)), "worse than before the drift, which was remediated too soon to be visible in it"
 	case left <= 1 && math.Abs(drift) <= 1:
 		out.Score, out.NoSignal, out.Why = new(int32(Best)), true, "the drift was not visible in it"
 	case left <= 1:

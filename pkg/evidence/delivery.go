@@ -147,7 +147,7 @@ func (r Record) validateDelivery(must rules) error {
 	case !must.delivery && (!must.key || d.Release != nil):
 		return invalid("delivery", "is not that of a %s", r.Kind)
 	case r.hasPlan():
-		return invalid("delivery", "a record of a release has nothing of a plan")
+		return invalid("delivery", "a record of a release has no fields of a plan")
 	}
 	return cmp.Or(
 		r.validateContent(), text("delivery.environment", d.Environment, 0, maxName),

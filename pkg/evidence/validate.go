@@ -137,9 +137,9 @@ func (r Record) validateEffect(must rules) error {
 	case must.state && r.Result.State == "":
 		return invalid("result.state", "is missing")
 	case !must.mayWrite && r.Wrote():
-		return invalid("result.origin", "a decision writes nothing to its subject")
+		return invalid("result.origin", "a decision does not write its subject")
 	case must.intent && r.Wrote() && r.Intent == nil:
-		return invalid("intent", "is missing; nothing is written without one")
+		return invalid("intent", "is missing; the executor does not write without one")
 	default:
 		return nil
 	}
@@ -159,7 +159,7 @@ func (c Chain) validatePlace() error {
 	case c.Sequence < 1:
 		return invalid("chain.sequence", "%d is below 1", c.Sequence)
 	case c.Sequence == 1 && c.Previous != "":
-		return invalid("chain.previous", "the first record has none before it")
+		return invalid("chain.previous", "the first record has no record before it")
 	case c.Sequence > 1 && !digestPattern.MatchString(c.Previous):
 		return invalid("chain.previous", "is no digest")
 	}

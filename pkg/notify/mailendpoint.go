@@ -50,7 +50,7 @@ type MailEndpoint struct {
 // ErrMailEndpoint is all that is said about one that is none: the text holds a
 // password.
 var ErrMailEndpoint = errors.New("a mail server is smtp:// or smtps://user:password@host:port?from=address&hello=name; " +
-	"without a user there is no login, without from the user is the sender, what is special in a URL is percent-encoded")
+	"without a user there is no login, without from the user is the sender, special characters of a URL are percent-encoded")
 
 // ParseMailEndpoint reads what a Secret holds.
 func ParseMailEndpoint(secret string) (MailEndpoint, error) {

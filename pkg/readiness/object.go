@@ -89,7 +89,7 @@ func (o object) abnormal() (State, string) {
 		return notReady("it is stalled: %s", c.says("it does not say why"))
 	}
 	if c := o.condition("Reconciling"); c.status == "True" {
-		return notReady("it is being reconciled: %s", c.says("it does not say what for"))
+		return notReady("it is being reconciled: %s", c.says("its cause is unknown"))
 	}
 	return "", ""
 }

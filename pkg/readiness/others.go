@@ -44,7 +44,7 @@ func pod(o object) (State, string) {
 		}
 		return ready("its containers are ready")
 	case "":
-		return notReady("nothing has looked at it yet")
+		return notReady("no controller has looked at it yet")
 	default: // among them Unknown, when its node is silent
 		return unknown("its phase is %q", phase)
 	}
@@ -55,7 +55,7 @@ func volumeClaim(o object) (State, string) {
 	case "Bound":
 		return ready("it is bound")
 	case "":
-		return notReady("nothing has looked at it yet")
+		return notReady("no controller has looked at it yet")
 	default:
 		return notReady("it is %s", phase)
 	}
@@ -143,7 +143,7 @@ func custom(o object) (State, string) {
 		return notReady("it says that it is not available: %s", c.says("it does not say why"))
 	}
 	if o.status.Get("observedGeneration").Kind() == canon.Number {
-		return ready("its controller has looked at this generation, and has nothing against it")
+		return ready("its controller has looked at this generation, and has no objection")
 	}
 	return unknown("it does not say whether it is ready")
 }

@@ -39,7 +39,7 @@ func StatusOf(document []byte, gvk canon.GVK) (Status, error) {
 			}
 		}
 	}
-	return StatusUnknown, fmt.Errorf("finding the schema of %s in %s/%s: there is none", gvk.Kind, gvk.Group, gvk.Version)
+	return StatusUnknown, fmt.Errorf("finding the schema of %s in %s/%s: it does not exist", gvk.Kind, gvk.Group, gvk.Version)
 }
 
 func (a *openAPI) statusOf(s *schema, gvk canon.GVK) Status {

@@ -135,7 +135,7 @@ func (s *step) acceptAbsence() {
 		return
 	}
 	if request.Hash != HashAbsent {
-		s.event(EventWarning, ReasonAcceptOutdated, "%s accepted %s, but the object is gone: nothing was accepted",
+		s.event(EventWarning, ReasonAcceptOutdated, "%s accepted %s, but the object is gone: the request has no effect",
 			request.RequestedBy, request.Hash)
 		return
 	}

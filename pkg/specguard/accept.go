@@ -17,7 +17,7 @@ func (s *step) honorAccept(observed canon.Hash) (canon.Hash, error) {
 		return observed, nil
 	}
 	if request.Hash != string(observed) {
-		s.event(EventWarning, ReasonAcceptOutdated, "%s accepted %s, but observed is %s: nothing was accepted",
+		s.event(EventWarning, ReasonAcceptOutdated, "%s accepted %s, but observed is %s: the request has no effect",
 			request.RequestedBy, request.Hash, observed)
 		return observed, nil
 	}

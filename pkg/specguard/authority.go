@@ -25,7 +25,7 @@ func (s *step) withoutAuthority() error {
 		if err := s.authorize(s.body, "", v1alpha1.OriginImported); err != nil {
 			return err
 		}
-		s.tellAuthorized(ReasonImported, "it is older than its guard: what it is now is authorized")
+		s.tellAuthorized(ReasonImported, "it is older than its guard: its present content is authorized")
 		return nil
 	}
 	w := s.creator()
@@ -84,7 +84,7 @@ func (s *step) stillUnexpected() {
 		id := s.obs.stamp()
 		if class, _ := s.in.Rules.ClassifyAt(id, canon.Path{}); class == v1alpha1.ActorTrusted {
 			s.event(EventWarning, ReasonObjectUnexpected,
-				"%s wrote it, but nobody trusted created it: it stays drift until it is accepted or created anew", id.User)
+				"%s wrote it, but no trusted writer created it: it stays drift until it is accepted or recreated", id.User)
 		}
 	}
 	f := &s.st.Findings[0]

@@ -52,7 +52,7 @@ func (s *step) concludeUnchanged() {
 // tellDrift makes one event of all that is new.
 func (s *step) tellDrift(wasDrifting, drifts bool) {
 	if wasDrifting && !drifts {
-		s.event(EventNormal, ReasonDriftResolved, "nothing differs any more from what is authorized")
+		s.event(EventNormal, ReasonDriftResolved, "the object has its authorized content again")
 		return
 	}
 	var fresh []string

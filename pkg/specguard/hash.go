@@ -82,7 +82,7 @@ func acceptedBody(body, authorized []byte, gvk canon.GVK, rules Rules, masks []v
 	defer want.Release()
 	out, _, err := diff.Apply(authorized, gvk, diff.Compare(want, observed, rules.Excluded()...))
 	if err != nil {
-		return nil, fmt.Errorf("applying what was accepted: %w", err)
+		return nil, fmt.Errorf("applying the accepted state: %w", err)
 	}
 	return out, nil
 }

@@ -116,6 +116,6 @@ func (s *step) withoutOversized() error {
 
 // OversizedMessage says that a body is too large to be kept, and names the ways out.
 func OversizedMessage(o *v1alpha1.OversizedBody) string {
-	return fmt.Sprintf("the authorized body has %d bytes compressed and a BaselineRevision holds %d, so the body is not kept and the object is neither judged nor repaired. "+
-		"A trusted writer has to make the object smaller, or the guard has to leave it out; accept the object if another writer changed it meanwhile", o.Size, v1alpha1.MaxBodyBytes)
+	return fmt.Sprintf("the authorized body has %d bytes compressed, and a BaselineRevision holds %d. So the body is not kept, and the object is neither judged nor repaired. "+
+		"A trusted writer has to make the object smaller, or the guard has to exclude it. Accept the object if another writer changed it meanwhile", o.Size, v1alpha1.MaxBodyBytes)
 }

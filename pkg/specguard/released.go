@@ -108,7 +108,7 @@ func (s *step) byExecutor(records []int) bool {
 func (s *step) leavesOnly(body []byte) (bool, error) {
 	want, err := canon.Parse(body, s.gvk)
 	if err != nil {
-		return false, fmt.Errorf("reading what a release leaves of %s: %w", s.st.Name, err)
+		return false, fmt.Errorf("reading the result of a release for %s: %w", s.st.Name, err)
 	}
 	defer want.Release()
 	var known map[string]string
@@ -161,7 +161,7 @@ func (s *step) authorizeReleased(in *Released, body []byte) error {
 	verb := "changed"
 	switch {
 	case in.Returns:
-		verb = "given back"
+		verb = "back in its former state"
 	case isCreation:
 		verb = "created"
 	}

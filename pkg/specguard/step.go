@@ -207,7 +207,7 @@ func (s *step) unknown(why string) {
 // or trust its creator, is not known.
 func (s *step) withoutDecision(guard string) {
 	if s.st.Drift != v1alpha1.StateUnknown {
-		s.event(EventWarning, ReasonUnreadable, "nothing is imported or authorized while %s does not compile", guard)
+		s.event(EventWarning, ReasonUnreadable, "no object is imported or authorized while %s does not compile", guard)
 	}
 	s.st.Drift = v1alpha1.StateUnknown
 }

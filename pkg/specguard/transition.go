@@ -191,7 +191,7 @@ func (s *step) tellWithheld(changes []diff.Change, by string) {
 	if len(changes) == 0 {
 		return
 	}
-	s.event(EventWarning, ReasonWithheld, "%s wrote %s, which holds or lies in what %s changed: it stays drift until it is accepted or written without that",
+	s.event(EventWarning, ReasonWithheld, "%s wrote %s, which contains a change by %s, or is a part of it: it stays drift until it is accepted or written without that",
 		by, listPaths(changes, nil), s.othersAround(changes, by))
 }
 
@@ -206,7 +206,7 @@ func (s *step) othersAround(changes []diff.Change, than string) string {
 		}
 	}
 	if len(names) == 0 {
-		return "somebody else"
+		return "another writer"
 	}
 	return joinBounded(names)
 }

@@ -223,5 +223,5 @@ func (s *step) tellUndo(trace undoTrace, changes []diff.Change, by string) {
 	if trace == traceNone {
 		what = "rollout undo may have brought back a template that was never authorized, for no field manager names another tool"
 	}
-	s.event(EventWarning, ReasonWithheld, "%s: %s wrote %s, which stays drift until it is accepted or written anew", what, by, listPaths(changes, nil))
+	s.event(EventWarning, ReasonWithheld, "%s: %s wrote %s, which stays drift until it is accepted or written again", what, by, listPaths(changes, nil))
 }

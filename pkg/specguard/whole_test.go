@@ -138,7 +138,7 @@ func TestATrustedWriteOfAListAuthorizesOnlyTheWritersOwnEdits(t *testing.T) {
 			if got := w.state.Drift == v1alpha1.StateInSync; got != tc.want {
 				t.Fatalf("authorized: %t\n%s", got, report)
 			}
-			if !tc.want && (!strings.Contains(report, "alice (untrusted) changed") || w.state.Findings[0].Actor.User != user("alice")) {
+			if !tc.want && (!strings.Contains(report, "a change by alice (untrusted)") || w.state.Findings[0].Actor.User != user("alice")) {
 				t.Errorf("it does not name alice:\n%s", report)
 			}
 		})

@@ -20,7 +20,7 @@ func NewMetrics(prefix string) *Metrics {
 	m := &Metrics{
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: prefix + "_connections",
-			Help: "Open connections whose TLS handshake is done.",
+			Help: "Open connections with a completed TLS handshake.",
 		}),
 		connectionsRefused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "_connections_refused_total",
@@ -36,7 +36,7 @@ func NewMetrics(prefix string) *Metrics {
 		}),
 		handshakesRefused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "_handshakes_refused_total",
-			Help: "Connections that were closed before their TLS handshake was done, by reason: caller (its address had most when all places were taken), evicted (the same, for another address's sake), turn (its turn did not come in time).",
+			Help: "Connections that were closed before their TLS handshake was done, by reason: caller (its address had most when all places were taken), evicted (the same, for another address), turn (its turn did not come in time).",
 		}, []string{"reason"}),
 		handshakeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "_handshake_errors_total",

@@ -111,7 +111,7 @@ func (s Split) ValidateVariations() error {
 		declared[v.Name]++
 		switch {
 		case !s.Shares.Has(v.Name):
-			return fmt.Errorf("variation %.40q has no weight: give it one, if need be 0", v.Name)
+			return fmt.Errorf("variation %.40q has no weight: give it a weight, which may be 0", v.Name)
 		case len(validation.IsDNS1123Label(v.Name)) > 0:
 			return fmt.Errorf("variation %.40q is not named with small letters, digits and hyphens", v.Name)
 		case (v.Selector == nil) == (v.Workload == nil):

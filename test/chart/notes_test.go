@@ -31,7 +31,7 @@ func TestTheNotesSayWhatIsChangedAndWhatAuthorizes(t *testing.T) {
 		unguarded = "It\njudges no object until there is a guard."
 		annotates = "It annotates objects of the kinds in guard.resources"
 		lost      = "Such a stamp authorizes a write only together with its record in Redis."
-		noRedis   = "The writers of deletions and of writes through /scale are not known"
+		noRedis   = "It does not know the writers of deletions and of writes through /scale"
 	)
 	webhook := []string{"--set", "policies.writerStamp=Webhook"}
 	for name, tc := range map[string]struct {

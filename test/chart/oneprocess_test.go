@@ -91,7 +91,7 @@ func TestThePoliciesHoldForTheOneAccount(t *testing.T) {
 			t.Errorf("%s speaks of an account that is not there", policy.GetName())
 		}
 	}
-	const only = "nothing else of this status"
+	const only = "no other field of this status"
 	for name, objects := range map[string][]*unstructured.Unstructured{"apart": executing(t), "in one process": inOneProcess(t)} {
 		marks := fmt.Sprint(find(t, objects, "ValidatingAdmissionPolicy", "plumbline-executor-marks").Object["spec"])
 		if !strings.Contains(marks, executorUser) || !strings.Contains(marks, "only the executor writes status.") {

@@ -52,7 +52,7 @@ func everything(t *testing.T) (objects []*unstructured.Unstructured) {
 
 // The page left out the mesh, the gateway, the policy that denies, and a role that everybody with edit has.
 func TestThePageNamesAllThatTheChartInstalls(t *testing.T) {
-	rows := strings.Split(section(t, "chart.md", "What it installs"), "\n")
+	rows := strings.Split(section(t, "chart.md", "Installed objects"), "\n")
 	roles := section(t, "chart.md", "Roles for people")
 	for _, object := range everything(t) {
 		kind, name := object.GetKind(), object.GetName()
@@ -84,7 +84,7 @@ func tellsOf(row, kind, name string) bool {
 
 // Of the rights of each process, and of what they are allowed by the network, the page tells as well.
 func TestThePageNamesAllRightsAndNetworkPolicies(t *testing.T) {
-	rights := section(t, "chart.md", "What each process may do")
+	rights := section(t, "chart.md", "Permissions of each process")
 	files, err := filepath.Glob("testdata/rights*.txt")
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func TestEveryValueIsDocumented(t *testing.T) {
 
 func table(values []value) string {
 	var b strings.Builder
-	b.WriteString("| Value | Default | What |\n|---|---|---|\n")
+	b.WriteString("| Value | Default | Meaning |\n|---|---|---|\n")
 	cell := strings.NewReplacer("|", `\|`, "\n", " ")
 	for _, v := range values {
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", v.path, cell.Replace(v.standard), cell.Replace(v.text))

@@ -75,7 +75,7 @@ func table(t *testing.T, registry prometheus.Collector) string {
 		t.Fatalf("only %d families of our own", len(rows))
 	}
 	var b strings.Builder
-	b.WriteString("| Name | Labels | What |\n|---|---|---|\n")
+	b.WriteString("| Name | Labels | Meaning |\n|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		b.WriteString(rows[name])
 	}

@@ -137,7 +137,7 @@ func (t *tryer) try(ctx context.Context, plan *v1alpha1.RemediationPlan, step in
 		return err
 	}
 	if target.Action != v1alpha1.ActionRestart && !standard.Intact(target) { // a restart takes nothing from it
-		s.Outcome, s.Message = Refused, "revision "+target.Revision+" is not what the plan names"
+		s.Outcome, s.Message = Refused, "revision "+target.Revision+" is not the target of the plan"
 		return nil
 	}
 	marks := repair.Marks{PlanUID: previewUID, Step: step, Token: protocol.Token(plan, step)}

@@ -125,7 +125,7 @@ func Hints(r *v1alpha1.ABRelease, f *ManifestFacts) []Finding {
 	}
 	return []Finding{{
 		Field:   "spec.serviceName",
-		Problem: fmt.Sprintf("Service %s has no label %s, so the release alone has proxies manage the Service, and proxies leave the Service alone when the release is deleted", r.Spec.ServiceName, ir.Managed),
+		Problem: fmt.Sprintf("Service %s has no label %s, so proxies manage the Service only for the release, and leave it alone when the release is deleted", r.Spec.ServiceName, ir.Managed),
 		Fix:     fmt.Sprintf("kubectl label service %s -n %s %s=true", r.Spec.ServiceName, f.Service.Namespace, ir.Managed),
 	}}
 }

@@ -61,6 +61,6 @@ func (l *linter) executor() {
 		l.unread = append(l.unread, "RoleBindings of namespace "+namespace+": "+l.facts.Executor.Unread)
 	case !l.facts.Executor.Exists:
 		l.find("spec", fmt.Sprintf("the executor may not write workloads in namespace %s, and the release needs that", namespace),
-			fmt.Sprintf("add the namespace to executor.namespaces in the values of the chart, or: kubectl create rolebinding %s -n %s --clusterrole=%s --serviceaccount=plumbline-system:plumbline-executor", ExecutorTargets, namespace, ExecutorTargets))
+			fmt.Sprintf("add the namespace to the chart value executor.namespaces, or: kubectl create rolebinding %s -n %s --clusterrole=%s --serviceaccount=plumbline-system:plumbline-executor", ExecutorTargets, namespace, ExecutorTargets))
 	}
 }

@@ -208,7 +208,7 @@ func (g *gates) start() Gate {
 
 func (g *gates) pause() Gate {
 	if g.Release.Spec.Rollout.Pause == v1alpha1.Enabled {
-		return Gate{"Pause", GateHolds, "spec.rollout.pause is Enabled", "resume the release; a failure rolls back all the same"}
+		return Gate{"Pause", GateHolds, "spec.rollout.pause is Enabled", "resume the release; a failure still rolls back"}
 	}
 	return Gate{"Pause", GateOK, "the release is not paused", ""}
 }

@@ -135,7 +135,7 @@ func DescribeProxies(p *Proxies) string {
 	text := fmt.Sprintf("%d of %d %s acknowledged", p.Acknowledged, p.All, plural.Verb(int(p.Acknowledged), "has", "have"))
 	switch {
 	case p.All == 0:
-		text = "none has to acknowledge the split"
+		text = "no proxy has to acknowledge the split"
 	case p.Sequence > 0:
 		text += fmt.Sprintf(" sequence %d", p.Sequence)
 	}
@@ -147,7 +147,7 @@ func DescribeProxies(p *Proxies) string {
 
 // What is said of a release without a rollout, and of a rollout without a run.
 const (
-	NoRollout = "no rollout: the percentages of the spec are what proxies are told"
+	NoRollout = "no rollout: proxies get the percentages of the spec"
 	NoRun     = "no run yet"
 )
 

@@ -27,11 +27,11 @@ func (g *gates) works() Gate {
 	case g.waits(rollout.WaitWork):
 		return g.held(name, "the executor has to carry the work out: kubectl get releaseworks -n "+g.Release.Namespace)
 	case g.waits(rollout.WaitTrust):
-		return g.held(name, "add the author to spec.trustedWriters of the guard, or have a user whom it trusts change the release")
+		return g.held(name, "add the author to spec.trustedWriters of the guard, or let a user that the guard trusts change the release")
 	case g.waits(rollout.WaitRefusedWork):
 		return g.held(name, "remove the cause, and ask for Retry, or ask for Rollback")
 	case len(g.in.Works) == 0:
-		return Gate{name, GateUnknown, "the executor was asked for nothing yet", ""}
+		return Gate{name, GateUnknown, "the executor has no work yet", ""}
 	}
 	w := &g.in.Works[len(g.in.Works)-1]
 	value := fmt.Sprintf("work %d, %s, is %s", w.Number, w.Verb, w.Phase)

@@ -35,7 +35,7 @@ func TestExplain_TellsOfTheWorksOfAClone(t *testing.T) {
 	}{
 		"an executor that does not come":     {waits("WorkPending", "no executor"), "Works Holds: no executor"},
 		"an executor that refuses":           {waits("WorkRefused", "ada may not"), "Works Holds: ada may not"},
-		"before the first work":              {func(*v1alpha1.ABRelease) {}, "Works Unknown: the executor was asked for nothing yet"},
+		"before the first work":              {func(*v1alpha1.ABRelease) {}, "Works Unknown: the executor has no work yet"},
 		"after a work":                       {works("Succeeded", ""), "Works OK: work 2, Scale to 3, is Succeeded"},
 		"while the clone follows":            {works("Refused", "Halted"), "Works Unknown: work 2, Scale to 3, is Refused: Halted"},
 		"a baseline that its owner changes":  {promotes(waits("BaselineUnchanged", "merge shop:2")), "Baseline Holds: merge shop:2"},

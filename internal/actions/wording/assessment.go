@@ -114,5 +114,5 @@ func Conclude(x *v1alpha1.EffectivenessAssessment) string {
 	if x.Status.Phase == v1alpha1.AssessmentFailed {
 		return "It cannot be assessed" + why
 	}
-	return "It is being measured; \"" + CommandName + " assess explain " + x.Name + "\" says what it waits for."
+	return "It is being measured; \"" + CommandName + " assess explain " + x.Name + "\" gives the reason of its wait."
 }

@@ -90,7 +90,7 @@ func DescribeDrift(b *v1alpha1.Baseline, now time.Time) string {
 func DescribeAuthorized(b *v1alpha1.Baseline, now time.Time) string {
 	in := b.Spec.Authorized
 	if in == nil {
-		return "Never authorized: nobody trusted has created it"
+		return "Never authorized: no trusted writer has created it"
 	}
 	return fmt.Sprintf("Last authorized by %s %s (revision %d, %s)", NameAuthor(in.By, in.Release), FormatAgo(in.AuthorizationTime, now), in.Number, in.Origin)
 }

@@ -64,7 +64,7 @@ func DescribeGate(g *explain.Gate, now time.Time) string {
 		parts = append(parts, FormatUntil(metav1.NewTime(g.Until), now))
 	}
 	if len(parts) == 0 {
-		return map[explain.State]string{explain.Open: "nothing in its way", explain.Unknown: "not known"}[g.State]
+		return map[explain.State]string{explain.Open: "all gates are open", explain.Unknown: "not known"}[g.State]
 	}
 	return strings.Join(parts, "; ")
 }
@@ -83,13 +83,13 @@ func DescribeVerdict(e *explain.Explanation, now time.Time) string {
 func DescribeUnexplained(b *v1alpha1.Baseline, policy string) string {
 	switch actions.StandingOf(b) {
 	case actions.StandingInSync:
-		return "it is in sync, there is nothing to put back"
+		return "it is in sync: there is no drift to remediate"
 	case actions.StandingRetired:
-		return "it is retired, there is nothing to put back"
+		return "it is retired: there is no drift to remediate"
 	case actions.StandingNotGuarded:
 		return "no guard selects it any more"
 	case actions.StandingUnknown:
-		return "its state is unknown, and what is not known is not put back"
+		return "its state is unknown, and drift of an unknown state is not remediated"
 	case actions.StandingDrifted, actions.StandingMissing:
 	}
 	if policy != "" {

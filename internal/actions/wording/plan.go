@@ -64,11 +64,11 @@ func DescribeWaiting(p *v1alpha1.RemediationPlan, now time.Time) string {
 	case HasEnded(p):
 		return ""
 	case p.Status.Phase == "":
-		return "an executor: none has taken it yet"
+		return "an executor: no executor has taken it yet"
 	case control.Verb == v1alpha1.PlanCancel:
 		return "its end, which " + NameActor(control.RequestedBy) + " asked for"
 	case p.Status.Phase == v1alpha1.PlanPaused && control.Verb == v1alpha1.PlanPause:
-		return AppendReason("somebody to resume it; paused by "+NameActor(control.RequestedBy), control.Reason)
+		return AppendReason("a person to resume it; paused by "+NameActor(control.RequestedBy), control.Reason)
 	case control.Verb == v1alpha1.PlanPause:
 		return "its pause, which " + NameActor(control.RequestedBy) + " asked for"
 	case p.Status.DeferralReason == "":
@@ -112,9 +112,9 @@ func DescribePlan(p *v1alpha1.RemediationPlan, wide bool, now time.Time) []Field
 
 // describeInitiator names the user who asked for a plan, and the users whose rights the plan needs.
 func describeInitiator(plan *v1alpha1.PlannedRemediation) string {
-	words := fmt.Sprintf("%s, acting with the rights of %s", plan.InitiatedBy, plan.Requester)
+	words := fmt.Sprintf("%s, acting with the permissions of %s", plan.InitiatedBy, plan.Requester)
 	if plan.Request != nil {
-		words += " and of the user as whom the policy acts, by request " + plan.Request.Name
+		words += " and of the user that the policy acts as, by request " + plan.Request.Name
 	}
 	return words
 }

@@ -41,21 +41,21 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	var o acceptOptions
 	cmd := &cobra.Command{
 		Use:   "accept (TYPE/NAME ... | [TYPE] --all | -l SELECTOR | --since AGE | --by USER)",
-		Short: "Authorize what runs now",
-		Long: `Ask that what runs now becomes the authorized state of an object. The request
+		Short: "Authorize the observed state",
+		Long: `Ask to make the observed state of an object its authorized state. The request
 names the observed hash that is shown: if the object changes before the
-assessor sees the request, nothing is authorized. Accepting an object that is
-gone retires its Baseline; accepting an imported object that is in sync records
+assessor sees the request, the object is not authorized. Accepting an object that
+is gone retires its Baseline. Accepting an imported object that is in sync records
 that you vouch for it.
 
---since and --by pick objects all of whose differences are that young, and by
-that user; an object with other differences besides is named and left alone.
-Accepting in bulk shows what it is about to accept and asks for confirmation on
+--since and --by pick objects if all of their differences are that young, or by
+that user; the command names an object with other differences, and leaves it alone.
+Accepting in bulk shows the objects first and asks for confirmation on
 a terminal; elsewhere it needs --yes.`,
 		Example: invocation.Examples(
-			"# Accept what runs, with a reason", "%s accept deploy/web --reason 'hotfix INC-7, approved by ops'",
-			"# What alice did within the last hour, in all namespaces", "%s accept -A --by alice --since 1h",
-			"# See what that would be", "%s accept -A --by alice --since 1h --dry-run"),
+			"# Accept the observed state, with a reason", "%s accept deploy/web --reason 'hotfix INC-7, approved by ops'",
+			"# Accept the changes by alice within the last hour, in all namespaces", "%s accept -A --by alice --since 1h",
+			"# Preview that", "%s accept -A --by alice --since 1h --dry-run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.accept(cmd, args, o)
 		},
@@ -65,8 +65,8 @@ a terminal; elsewhere it needs --yes.`,
 	o.requests.AddFlags(cmd, &kind, "taken the requests")
 	flags := cmd.Flags()
 	flags.BoolVar(&o.all, "all", false, "Accept all drifted and missing objects of the namespace, or of TYPE in it.")
-	flags.DurationVar(&o.filter.Since, "since", 0, "Only objects whose differences were all first seen within this time, e.g. 1h.")
-	flags.StringVar(&o.filter.By, "by", "", "Only objects whose differences were all made by this user.")
+	flags.DurationVar(&o.filter.Since, "since", 0, "Only objects with no difference older than this time, e.g. 1h.")
+	flags.StringVar(&o.filter.By, "by", "", "Only objects with no difference by another user than this one.")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "Do not ask for confirmation.")
 	return cmd
 }

@@ -14,10 +14,10 @@ func TestWordsOfARefusedAcceptance(t *testing.T) {
 	alice := clitest.Found("/spec/replicas", "1", "5", "alice", 2*time.Hour)
 	for reason, want := range map[actions.AcceptRefusalReason]string{
 		actions.RefusedUnobserved:   "no observed state to accept",
-		actions.RefusedInSync:       "is in sync, nothing to accept",
-		actions.RefusedRetired:      "is retired, nothing to accept",
-		actions.RefusedNotGuarded:   "no guard selects it any more, nothing to accept",
-		actions.RefusedUnknown:      "its state is unknown: what was not read is not accepted",
+		actions.RefusedInSync:       "is in sync: there is no change to accept",
+		actions.RefusedRetired:      "is retired: there is no state to accept",
+		actions.RefusedNotGuarded:   "no guard selects it any more: there is no state to accept",
+		actions.RefusedUnknown:      "its state is unknown, and only an observed state can be accepted",
 		actions.RefusedUnlisted:     "it has findings that are not listed, so that the filters cannot be applied",
 		actions.RefusedUnmatched:    "no finding matches",
 		actions.RefusedOtherFinding: "it also has /spec/replicas by alice, first seen 2026-03-01T10:00:00Z",
@@ -36,7 +36,7 @@ func TestWordsOfAnAcceptance(t *testing.T) {
 		actions.AcceptBaselineRemoved: "its Baseline was removed meanwhile",
 		actions.AcceptSuperseded:      "bob has asked for another state since",
 		actions.AcceptForbidden:       "lets only these accept: boss",
-		actions.AcceptOutdated:        "it changed before the request was seen; look again and accept what runs now",
+		actions.AcceptOutdated:        "it changed before the request was seen; look again and accept the present state",
 	} {
 		outcome := actions.AcceptOutcome{Reason: reason, Revision: 3, By: "bob", Message: "lets only these accept: boss"}
 		if got := acceptWords(outcome); got != want {

@@ -35,29 +35,31 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	var o adoptOptions
 	cmd := &cobra.Command{
 		Use:   "adopt [guard NAME | -f FILE] [--dry-run]",
-		Short: "Propose a guard from what has been written so far",
-		Long: `Show what a guard would cover, who has been writing those objects, which fields
-autoscalers own and what would have been drift lately; and propose the guard:
-whom to trust, whom to expect where, and about whom you have to decide.
+		Short: "Propose a guard from the writes so far",
+		Long: `Show the objects that a guard would cover, their writers, the fields that
+autoscalers own, and the changes that would have been drift lately. Propose the
+guard: its trusted writers, its expected writers, and the writers about whom you
+have to decide.
 
 The guard is one of the cluster (guard NAME, specguard NAME, clusterspecguard
 NAME), one from a file, or a new one: a SpecGuard of the namespace, or with -A or
 --namespace-selector a ClusterSpecGuard.
 
-Who wrote is read from the writer stamp, which the API server itself keeps, and
-for older writes from managedFields. Those are evidence, not proof: a client
-chooses its field manager, there is no user in them, and they say what a manager
-owns, not what its last write changed. Nobody is trusted for a field manager; at
-most the usual service account of a known controller is proposed, if it exists.
+The writers come from the writer stamp, which the API server itself keeps, and
+for older writes from managedFields. Managed fields are a hint, not proof: a client
+chooses its field manager, they name no user, and they list the fields that a
+manager owns, not those of its last write. No writer is trusted for a field
+manager. The command proposes at most the usual service account of a known
+controller, if it exists.
 
---dry-run reads and changes nothing; with -o yaml it prints the guard alone, for
-kubectl apply. Without it the guard is created after a confirmation, in mode
-Audit, which records and tells nobody. A guard that exists is never overwritten.`,
+--dry-run reads and changes no object; with -o yaml it prints the guard alone, for
+kubectl apply. Without it the command creates the guard after a confirmation, in
+mode Audit, which records drift and sends no warnings. It never overwrites a guard.`,
 		Example: invocation.Examples(
-			"# What a guard of the namespace would see", "%s adopt -n shop --dry-run",
+			"# Preview a guard of the namespace", "%s adopt -n shop --dry-run",
 			"# The proposal as a file to read and apply", "%s adopt -n shop --dry-run -o yaml > guard.yaml",
 			"# One guard for all namespaces of a team, StatefulSets alone", "%s adopt --namespace-selector team=shop --kind statefulset --name databases --dry-run",
-			"# Whom does an existing guard not know yet", "%s adopt guard workloads -n shop --dry-run --since 168h",
+			"# List the writers that an existing guard does not know yet", "%s adopt guard workloads -n shop --dry-run --since 168h",
 			"# Create it, in mode Audit", "%s adopt -n shop --yes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.adopt(cmd, args, o)
@@ -66,7 +68,7 @@ Audit, which records and tells nobody. A guard that exists is never overwritten.
 	o.draft.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.DurationVar(&o.since, "since", 24*time.Hour, "Judge writes of this time, e.g. 168h.")
-	flags.StringVar(&o.dryRun, "dry-run", "none", `Must be "none", "server", or "client". If client, only print what was found. If server, submit the guard without persisting it too.`)
+	flags.StringVar(&o.dryRun, "dry-run", "none", `Must be "none", "server", or "client". If client, only print the findings. If server, submit the guard without persisting it too.`)
 	flags.Lookup("dry-run").NoOptDefVal = "client"
 	flags.BoolVarP(&o.yes, "yes", "y", false, "Do not ask for confirmation.")
 	invocation.AddOutputFlag(cmd, &o.output, "json", "yaml", "wide")
@@ -85,7 +87,7 @@ func (o *adoptOptions) validate(cmd *cobra.Command, args []string) error {
 	case !slices.Contains([]string{"none", "client", "server"}, o.dryRun):
 		return invocation.UsageErrorf(cmd, `invalid dry-run value (%s). Must be "none", "server", or "client"`, o.dryRun)
 	case o.dryRun == "none" && (o.output == "json" || o.output == "yaml"):
-		return invocation.UsageErrorf(cmd, "-o %s prints what --dry-run finds; add --dry-run", o.output)
+		return invocation.UsageErrorf(cmd, "-o %s prints the findings of --dry-run; add --dry-run", o.output)
 	}
 	return o.draft.validate(cmd, args)
 }
@@ -108,7 +110,7 @@ func (a *app) adopt(cmd *cobra.Command, args []string, o adoptOptions) error {
 		return err
 	}
 	if o.dryRun == "none" && draft.Existing {
-		return fmt.Errorf("%s exists and is not overwritten: use --dry-run -o yaml, and apply what you want of it", draft)
+		return fmt.Errorf("%s exists and is not overwritten: use --dry-run -o yaml, and apply the parts that you want", draft)
 	}
 	out := a.Out
 	if o.dryRun == "none" { // standard output has the line of the result alone

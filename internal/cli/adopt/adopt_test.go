@@ -34,7 +34,7 @@ func TestAdopt_UsageErrorsGiveTheHint(t *testing.T) {
 		"a span of nothing":                  {[]string{"--since", "0s"}, "--since must be longer than 0, not 0s"},
 		"an unknown dry run":                 {[]string{"--dry-run=maybe"}, "invalid dry-run value (maybe)"},
 		"an unknown format":                  {[]string{"--dry-run", "-o", "xml"}, "allowed formats are: json,yaml,wide"},
-		"a format for scripts while writing": {[]string{"-o", "yaml"}, "-o yaml prints what --dry-run finds; add --dry-run"},
+		"a format for scripts while writing": {[]string{"-o", "yaml"}, "-o yaml prints the findings of --dry-run; add --dry-run"},
 		"a guard twice":                      {[]string{"guard", "a", "-f", "-"}, "a guard by name and -f exclude each other"},
 		"a new guard and a given one":        {[]string{"guard", "a", "--kind", "deployment"}, "describe a new guard, and exclude a given one"},
 		"two choices of namespaces":          {[]string{"-A", "--namespace-selector", "a=b"}, "-A and --namespace-selector exclude each other"},

@@ -37,7 +37,7 @@ func (r *surveyor) installation(ctx context.Context) (adopt.Installation, error)
 		return r.fromPolicy(ctx, policy)
 	}
 	if !isNotThere(err) {
-		if err := r.lack(err, "mutatingadmissionpolicy "+writerPolicy, "no writer stamp is taken as proof of who wrote"); err != nil {
+		if err := r.lack(err, "mutatingadmissionpolicy "+writerPolicy, "no writer stamp is taken as proof of the writer"); err != nil {
 			return adopt.Installation{}, err
 		}
 	}
@@ -57,7 +57,7 @@ func (r *surveyor) installation(ctx context.Context) (adopt.Installation, error)
 	}
 	r.missing = append(r.missing, unread{
 		What: "the installation", Why: "neither policy nor webhook configuration of Plumbline is there",
-		Then: "no writer stamp is taken as proof of who wrote, and the namespaces that are never guarded are the usual ones",
+		Then: "no writer stamp is taken as proof of the writer, and the namespaces that are never guarded are the usual ones",
 	})
 	return adopt.Installation{Excluded: excludedBy(nil)}, nil
 }
@@ -82,11 +82,11 @@ func (r *surveyor) fromPolicy(ctx context.Context, policy *admissionv1.MutatingA
 		}
 	case err == nil || isNotThere(err):
 		r.missing = append(r.missing, unread{
-			What: "mutatingadmissionpolicybinding " + writerPolicy, Why: "it is not there, so that the policy does nothing",
-			Then: "no writer stamp is taken as proof of who wrote",
+			What: "mutatingadmissionpolicybinding " + writerPolicy, Why: "it is missing, so that the policy has no effect",
+			Then: "no writer stamp is taken as proof of the writer",
 		})
 	default:
-		return found, r.lack(err, "mutatingadmissionpolicybinding "+writerPolicy, "no writer stamp is taken as proof of who wrote")
+		return found, r.lack(err, "mutatingadmissionpolicybinding "+writerPolicy, "no writer stamp is taken as proof of the writer")
 	}
 	return found, nil
 }

@@ -116,7 +116,7 @@ func (a *app) printLastWrites(r *adoption, o invocation.TableOptions) error {
 			strings.Join(printableAll(w.Managers), ","), invocation.Printable(w.UnprovenStamp),
 		})
 	}
-	heading := "Who wrote last (a field manager is evidence, not proof; the class is that under the proposal)"
+	heading := "Last writers (a field manager is a hint, not proof; the class is that under the proposal)"
 	if !r.StampsProven {
 		heading += "; no writer stamp is proof here"
 	}

@@ -204,7 +204,7 @@ func (r *surveyor) accounts(ctx context.Context, wanted []v1alpha1.ServiceAccoun
 		case refused[a.Namespace] && apierrors.IsForbidden(err): // said once
 		default:
 			refused[a.Namespace] = true
-			if err := r.lack(err, "serviceaccounts in namespace "+a.Namespace, "nobody of it is proposed as a trusted writer"); err != nil {
+			if err := r.lack(err, "serviceaccounts in namespace "+a.Namespace, "no service account of it is proposed as a trusted writer"); err != nil {
 				return nil, err
 			}
 		}

@@ -31,8 +31,8 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		`Show the assessments of remediations: whether a write helped, and whether it is
 still in effect. The phase of a plan says only that its targets were written.
 
-A policy leaves a drift to people whose repairs did not help. Forgive lets the
-policy repair the drift again.`,
+A policy leaves a drift to people if its remediations did not help. Forgive lets the
+policy remediate the drift again.`,
 		a.listCommand(), a.showCommand(), a.historyCommand(), a.explainCommand(), a.forgiveCommand())
 }
 
@@ -53,10 +53,10 @@ func (a *app) listCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List assessments, those that have not ended first",
 		Long: `List the assessments of the namespace, those that have not ended first, newest
-first: what was done to which object, and whether it helped.`,
+first: the action, the object, and the verdict.`,
 		Example: invocation.Examples(
 			"# The assessments of the namespace", "%s assess list",
-			"# What did not help, everywhere", "%s assess list -A --verdict Ineffective,Invalidated",
+			"# Show remediations without help, everywhere", "%s assess list -A --verdict Ineffective,Invalidated",
 			"# Of one policy, with deadlines and hashes", "%s assess list --policy production -o wide"),
 		Args: invocation.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd, o) },

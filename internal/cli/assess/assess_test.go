@@ -77,7 +77,7 @@ func underWay(x *v1alpha1.EffectivenessAssessment) {
 func notWritten(x *v1alpha1.EffectivenessAssessment) {
 	x.Spec.Execution, x.Spec.WrittenTime, x.Spec.PostHash = v1alpha1.ExecutionNone, nil, ""
 	x.Status = v1alpha1.EffectivenessAssessmentStatus{
-		Phase: v1alpha1.AssessmentCompleted, Reason: v1alpha1.AssessedNoExecution, Verdict: v1alpha1.VerdictInconclusive, Integrity: v1alpha1.IntegrityUnknown, Message: "the step wrote nothing", Formula: 1,
+		Phase: v1alpha1.AssessmentCompleted, Reason: v1alpha1.AssessedNoExecution, Verdict: v1alpha1.VerdictInconclusive, Integrity: v1alpha1.IntegrityUnknown, Message: "the step did not write", Formula: 1,
 	}
 }
 

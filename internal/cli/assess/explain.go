@@ -18,9 +18,9 @@ func (a *app) explainCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "explain NAME|TYPE/NAME",
-		Short: "Say what an assessment waits for, and until when",
-		Long: `Say what an assessment waits for, until when, and what is known now. TYPE/NAME is
-the newest assessment of an object.`,
+		Short: "Show the reason and the deadline of an assessment's wait",
+		Long: `Show the reason and the deadline of an assessment's wait, and its present
+measurements. TYPE/NAME is the newest assessment of an object.`,
 		Example:           invocation.Examples("# When is the verdict there?", "%s assess explain deploy/web"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.explain(cmd, args, output) },
 		ValidArgsFunction: a.complete(),

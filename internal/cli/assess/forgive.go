@@ -16,16 +16,17 @@ func (a *app) forgiveCommand() *cobra.Command {
 	var dryRun string
 	cmd := &cobra.Command{
 		Use:   "forgive POLICY",
-		Short: "Let a policy repair again what earlier repairs did not help",
-		Long: `A policy leaves a drift to people (IneffectiveChain) when three repairs in a row
-were undone, two built upon each other without help, or five were made within
-four hours. Forgive says that you have looked: repairs of before now do not count
-for the policy any more. It needs the right to change the policy.`,
+		Short: "Let a policy remediate again after remediations without help",
+		Long: `A policy leaves a drift to people (IneffectiveChain) in three cases: three
+remediations in a row were reverted, two built upon each other without help, or five
+were made within four hours. Forgive records that you have looked: earlier
+remediations do not count for the policy any more. It needs the permission to change
+the policy.`,
 		Example:           invocation.Examples("# Try again", "%s assess forgive production"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.forgive(cmd, args, dryRun) },
 		ValidArgsFunction: remediation.CompletePolicy(a.Invocation),
 	}
-	invocation.AddDryRunFlag(cmd, &dryRun, "If client, only print what would be done. If server, submit the request without persisting it.")
+	invocation.AddDryRunFlag(cmd, &dryRun, "If client, only print the request. If server, submit the request without persisting it.")
 	return cmd
 }
 

@@ -26,9 +26,10 @@ func (a *app) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history TYPE/NAME",
 		Short: "Show where an object stands after each of its repairs",
-		Long: `Show the writes of plans on an object, and the runs of releases after which it
-serves, newest first, and where the object stands after each of them: InEffect is as the write left it, Regression is as it was
-before, and MovedOn is neither. The history goes as far as plans are kept.`,
+		Long: `Show the writes of plans on an object, and the runs of releases that it serves
+after, newest first, and the state of the object after each of them. InEffect is
+as the write left it, Regression is as it was before, and MovedOn is neither. The
+history goes as far as plans are kept.`,
 		Example: invocation.Examples("# Is an object repaired again and again?", "%s assess history deploy/web"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.history(cmd, args, o) },
 

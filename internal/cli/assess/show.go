@@ -30,15 +30,15 @@ func (a *app) showCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show NAME|TYPE/NAME",
 		Short: "Show whether a write helped, and why",
-		Long: `Show an assessment by its name, or the newest one of an object: when it was
-written, whether that is still in effect, what each component says with its
-weight, and what became worse beside it.
+		Long: `Show an assessment by its name, or the newest one of an object. It has the time of
+the write, its present effect, the score and weight of each component, and the
+objects that became worse beside it.
 
---formula computes score and verdict anew from the stored components.
+--formula computes score and verdict again from the stored components.
 -o json and -o yaml print the EffectivenessAssessment.`,
 		Example: invocation.Examples(
 			"# Did the last repair of an object help?", "%s assess show deploy/web",
-			"# Compute the score anew", "%s assess show production-3f9c2a-0 --formula"),
+			"# Compute the score again", "%s assess show production-3f9c2a-0 --formula"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.show(cmd, args, o) },
 		ValidArgsFunction: a.complete(),
 	}

@@ -26,19 +26,19 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	var noHeaders bool
 	cmd := &cobra.Command{
 		Use:   "blame TYPE/NAME",
-		Short: "Show who made each change, and how that is known",
-		Long: `Show, for each difference from the authorized state, who made it, how that writer
-stands to the guards, how the writer is known, when it was first seen, and the
-value before and after; then who authorized the object last.
+		Short: "Show the writer of each change, and the proof",
+		Long: `Show each difference from the authorized state: its writer, the writer's class under
+the guards, the proof, the first sight of it, and the value before and after. Then
+show the user that authorized the object last.
 
 KNOWN-BY, from strong to weak: WriterStamp is stored with the object by the API
 server itself; Admission is the webhook's record of exactly this write;
-ManagedFields is a hint that a client may choose; None means that nothing names
+ManagedFields is a hint that a client may choose; None means that no proof names
 the writer.
 
-Whoever went past a guard that denies gave a reason; it stands below the table.`,
+A user that passes a guard of mode Deny gives a reason; it stands below the table.`,
 		Example: invocation.Examples(
-			"# Who changed what", "%s blame deploy/web",
+			"# Show the changes and their writers", "%s blame deploy/web",
 			"# With field managers, drift types and whole values", "%s blame deploy/web -o wide"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.blame(cmd, args, output, noHeaders)

@@ -19,16 +19,16 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "diff TYPE/NAME",
-		Short: "Show what differs between the authorized and the live object",
-		Long: `Show, path by path, what differs between the authorized state of an object and
-what runs now. Fields that the guards ignore are left out; fields that an
+		Short: "Show the differences between the authorized and the live object",
+		Long: `Show, path by path, the differences between the authorized state of an object and
+the live object. Fields that the guards ignore are left out; fields that an
 expected writer moved are named at the end and do not count. Values that look
 like secrets are replaced by their rough length.
 
 Exit status: 0 no differences were found. 1 differences were found.
 >1 the command failed.`,
 		Example: invocation.Examples(
-			"# What is not as authorized", "%s diff deploy/web",
+			"# Show the changes of one object", "%s diff deploy/web",
 			"# For a program", "%s diff deploy/web -o json"),
 		Annotations: map[string]string{invocation.TroubleAnnotation: "diff"},
 		RunE: func(cmd *cobra.Command, args []string) error {

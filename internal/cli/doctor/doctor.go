@@ -41,22 +41,22 @@ func (a *app) doctorCommandOn(snapshot func(context.Context, *doctorOptions) (*d
 	o := &doctorOptions{snapshot: snapshot}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Examine the installation and what around it could break it",
-		Long: `Examine the installation of Plumbline, and what around it could break it or
-block the cluster, and say how to put each finding right.
+		Short: "Check the installation and its surroundings for problems",
+		Long: `Check the installation of Plumbline, and its surroundings for problems that could
+break it or block the cluster. Each finding has a fix.
 
-It reads as your user: what you may not read is Unknown, never OK, and the
-missing right is named. Up to eight writes are tried as dry runs, since only
-admission can show that admission works; nothing is stored. --probe=false leaves
-them out. The installation is found by itself, or named with --namespace.
+It reads as your user: a check of objects that you may not read is Unknown, never
+OK, and names the missing permission. Up to nine writes are tried as dry runs, since
+only admission can show that admission works; no object is stored. --probe=false
+leaves them out. The command finds the installation by itself, or by --namespace.
 
-Exit status: 0 nothing was found at or above --fail-on. 1 something was found.
-2 that cannot be said: a check that could have found it was not answered, or
+Exit status: 0 no finding at or above --fail-on. 1 a finding at or above it.
+2 unknown: a check of that severity had no answer, or
 the command failed. --skip leaves checks out by name.`,
 		Example: invocation.Examples(
 			"# Examine everything", "%s doctor",
 			"# Fail a pipeline on warnings too, as a program reads it", "%s doctor --fail-on=warning -o json",
-			"# Leave out what your user may not read", "%s doctor --skip webhook.certificate,details.redis"),
+			"# Leave out the objects that your user may not read", "%s doctor --skip webhook.certificate,details.redis"),
 		Annotations: map[string]string{invocation.TroubleAnnotation: "doctor"},
 		Args:        invocation.NoArguments,
 		RunE:        func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd, o) },
@@ -118,7 +118,7 @@ func decide(report *doctor.Report, failOn doctor.Severity) error {
 	case doctor.Undecided:
 		fallthrough
 	default: // an answer that nobody knows passes nothing
-		return &invocation.ExitError{Code: invocation.ExitTrouble, Err: fmt.Errorf("nothing was found, and what could have been was not answered by: %s", strings.Join(report.Unanswered(failOn), ", "))}
+		return &invocation.ExitError{Code: invocation.ExitTrouble, Err: fmt.Errorf("no finding, but these checks had no answer: %s", strings.Join(report.Unanswered(failOn), ", "))}
 	}
 }
 

@@ -36,8 +36,9 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	return invocation.NewGroup("evidence", "Show and verify the signed records of remediation and releases",
 		`Show and verify the signed records that the executor leaves of every step and
-every decision, of plans and of releases. Records are read from their store, or from a copy of it, with
---evidence, or through an executor that serves them; the format is in docs/reference/evidence.md.`,
+every decision, of plans and of releases. Records are read from their store, from a
+copy of it with --evidence, or through an executor that serves them. The format is
+in docs/reference/evidence.md.`,
 		a.getCommand(), a.verifyCommand())
 }
 
@@ -68,7 +69,7 @@ func (s *source) check(cmd *cobra.Command) error {
 	case s.store == "" && s.offline:
 		return invocation.UsageErrorf(cmd, "--offline needs --evidence: say where the records are")
 	case s.offline && len(s.keys) == 0:
-		return invocation.UsageErrorf(cmd, "--offline needs --key: without the public key nothing can be believed")
+		return invocation.UsageErrorf(cmd, "--offline needs --key: without the public key no record can be verified")
 	case s.offline && s.system != "" && cmd.Name() == "get":
 		return invocation.UsageErrorf(cmd, "--offline and --system-namespace exclude each other")
 	}

@@ -194,7 +194,7 @@ func TestEvidenceVerify_FindsWhatIsWrong(t *testing.T) {
 		},
 		"the end was cut off, and no cluster is asked": {
 			spoil: func(t *testing.T, a *archive) { clitest.Must(t, os.Remove(a.path(4))) }, args: []string{"--offline"}, code: 3,
-			want: []string{"its end was not compared", "NOT KNOWN: nothing is wrong with 4 records in 1 chain, but the end of 1 chain is not known."},
+			want: []string{"its end was not compared", "UNKNOWN: 4 records in 1 chain are valid, but the end of 1 chain is not known."},
 		},
 		"the whole chain is gone": {
 			spoil: func(t *testing.T, a *archive) { clitest.Must(t, os.RemoveAll(filepath.Dir(a.path(0)))) }, code: 1,
@@ -220,13 +220,13 @@ func TestEvidenceVerify_FindsWhatIsWrong(t *testing.T) {
 		"no ledger knows the chain": {
 			cluster: []func(*v1alpha1.RemediationLedger){func(l *v1alpha1.RemediationLedger) { l.Status.Chains = nil }},
 			code:    3,
-			want:    []string{"its end is not known: no ledger tells it", "NOT KNOWN: nothing is wrong with 5 records"},
+			want:    []string{"its end is not known: no ledger tells it", "UNKNOWN: 5 records"},
 		},
 		"nothing is there": {
 			spoil: func(t *testing.T, a *archive) { clitest.Must(t, os.RemoveAll(filepath.Dir(a.path(0)))) },
 			args:  []string{"--offline"},
 			code:  2,
-			want:  []string{"Nothing was found to verify.", "nothing was verified"},
+			want:  []string{"No records were found to verify.", "there is no record to verify"},
 		},
 	}
 	for name, tc := range cases {
@@ -269,7 +269,7 @@ func TestEvidenceVerify_CannotSay(t *testing.T) {
 		"two beginnings":                          {args: []string{"verify", "--evidence", a.dir, "--audit-log", "x", "--since", "1h", "--since-time", "x"}, want: "exclude each other"},
 		"a time that is none":                     {args: []string{"verify", "--evidence", a.dir, "--audit-log", "x", "--until-time", "noon"}, want: `invalid --until-time "noon", want a time like`},
 		"a log that is not there":                 {args: []string{"verify", "--evidence", a.dir, "--audit-log", "/nonexistent"}, want: "error: reading the audit log: open /nonexistent"},
-		"a log without events":                    {args: []string{"verify", "--evidence", a.dir, "--audit-log", os.DevNull}, want: "error: the audit log has no event: nothing can be compared\n"},
+		"a log without events":                    {args: []string{"verify", "--evidence", a.dir, "--audit-log", os.DevNull}, want: "error: the audit log has no event to compare\n"},
 		"records that nobody may read":            {args: []string{"verify", "--evidence", a.dir, "-o", "wide"}, want: `output format "wide"`},
 	}
 	for name, tc := range cases {

@@ -32,11 +32,11 @@ func (a *app) getCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get ([NAMESPACE/]PLAN | --release [NAMESPACE/]NAME) --evidence URL",
 		Short: "Print the evidence packet of a plan, or the records of a release",
-		Long: `Print the evidence packet of a plan: what drifted and how severe that was, by which
-policy and plan it was put back, how each step ended and how long it took, who
-asked for it, what was written, and the signed records. Only records with a good
-signature count, and only contents with the digest that a record names; verify
-says whether the chain is whole. The plan may be gone by now.
+		Long: `Print the evidence packet of a plan: its drift and the severity, the policy and the
+plan, the end and duration of each step, the requester, the writes, and the
+signed records. Only records with a good signature count, and only contents with the
+digest that a record names; verify checks whether the chain is whole. The plan may
+be gone by now.
 
 -o json and -o yaml print the packet with all contents and signed statements.
 Values that look like secrets are replaced in the contents. --step prints only the
@@ -46,7 +46,7 @@ records of one step.
 and the end of each work. --run prints only those of one run. The release may be gone
 by now.`,
 		Example: invocation.Examples(
-			"# What an auditor wants to know about a plan", "%s evidence get production-3f9c2a -n shop --evidence s3://evidence?region=eu-central-1",
+			"# Print an auditor's packet of a plan", "%s evidence get production-3f9c2a -n shop --evidence s3://evidence?region=eu-central-1",
 			"# The policy as it was then", "%s evidence get production-3f9c2a -n shop --evidence ./copy -o json | jq .policy.body",
 			"# One step, as it was signed, from a copy and without a cluster", "%s evidence get shop/production-3f9c2a --step 0 --evidence ./copy --key public.pem --offline -o json",
 			"# Run 7 of a release", "%s evidence get --release pay --run 7 -n shop --evidence ./copy"),
@@ -299,7 +299,7 @@ func recordWords(r *evidence.Record) string {
 func initiatedWords(r *evidence.Record) string {
 	words := r.InitiatedBy
 	if r.Requester != "" {
-		words += ", acting with the rights of " + r.Requester
+		words += ", acting with the permissions of " + r.Requester
 	}
 	if r.Approver != "" {
 		words += ", approved by " + r.Approver

@@ -92,7 +92,7 @@ func (a *app) describePacket(p *packet.Packet, wide bool) string {
 	d.Field("Correlation", p.CorrelationID)
 	by := p.InitiatedBy
 	if p.Requester != "" {
-		by += ", acting with the rights of " + p.Requester
+		by += ", acting with the permissions of " + p.Requester
 	}
 	d.Field("Initiated by", by)
 	d.Field("Approved by", strings.Join(p.Approvers, ", "))

@@ -191,7 +191,7 @@ func describeChain(d *invocation.Description, c *chainReport, offline bool) {
 func describeAudit(d *invocation.Description, r *auditReport) {
 	d.Section("Audit log")
 	d.Line(1, "%s, from %s to %s", plural.Of(r.Events, "event"), r.First.UTC().Format(time.RFC3339), r.Last.UTC().Format(time.RFC3339))
-	d.Line(1, "writes of %s: %d with their record, %d that changed nothing, %d whose answer is not known, %d outside of the time", strings.Join(r.Writers, ", "), r.Matched, r.Unchanged, r.Uncertain, r.Outside)
+	d.Line(1, "writes of %s: %d with their record, %d without a change, %d with an unknown answer, %d outside of the time", strings.Join(r.Writers, ", "), r.Matched, r.Unchanged, r.Uncertain, r.Outside)
 	if r.Hint != "" {
 		d.Line(1, "hint: %s", r.Hint)
 	}
@@ -202,11 +202,11 @@ func evidenceVerdict(r *evidenceReport) string {
 		return fmt.Sprintf("NOT WHOLE: %s; the first is where to look.", plural.Of(n, "problem"))
 	}
 	if r.Records == 0 {
-		return "Nothing was found to verify."
+		return "No records were found to verify."
 	}
 	words := fmt.Sprintf("Whole: %s in %s", plural.Of(r.Records, "record"), plural.Of(len(r.Chains), "chain"))
 	if n := len(r.OpenEnds); n > 0 {
-		words = fmt.Sprintf("NOT KNOWN: nothing is wrong with %s in %s, but the end of %s is not known",
+		words = fmt.Sprintf("UNKNOWN: %s in %s are valid, but the end of %s is not known",
 			plural.Of(r.Records, "record"), plural.Of(len(r.Chains), "chain"), plural.Of(n, "chain"))
 	}
 	if r.Audit != nil {

@@ -40,22 +40,22 @@ func (a *app) verifyCommand() *cobra.Command {
 		Use:   "verify",
 		Short: "Prove that the records are whole",
 		Long: `Verify all records of a store: each signature, and that each chain has no gap, no
-record twice and none from elsewhere. The cluster tells how far each chain must
-go (RemediationLedgers), which records stood where at earlier times (the anchor,
-which the executor cannot write) and which records the plans that have ended
-name; with --offline that is left out, and records missing at the end of a chain
-are not seen: the end of the chain is not known, unless --anchor tells it.
+record twice and no record from elsewhere. The cluster has the end of each chain
+(RemediationLedgers), the records at earlier times (the anchor, which the executor
+cannot write), and the records that the plans that have ended name. With --offline
+that is left out, and missing records at the end of a chain are not seen: the end of
+the chain is unknown, unless --anchor names it.
 
 --audit-log compares the records with the API server's audit log: writes of the
 executor without a record, records without a write. Writes for ReleaseWorks have
-their records in the chain of the Environment. The log must hold bodies of
-what the executor writes. Where it does not cover all of the time of the
-records, --since, --since-time and --until-time say which time is compared.
+their records in the chain of the Environment. The log must hold the bodies of
+the executor's writes. Where it does not cover all of the time of the
+records, --since, --since-time and --until-time select the time to compare.
 
-Exit status: 0 the records are whole. 1 something is wrong with them.
-2 that cannot be said: nothing was found, or something could not be read.
-3 nothing is wrong with the records that are there, and the end of a chain is
-not known: records could be missing there.`,
+Exit status: 0 the records are whole. 1 a record is wrong or missing.
+2 unknown: there are no records, or a part could not be read.
+3 the present records are valid, and the end of a chain is
+unknown: records could be missing there.`,
 		Example: invocation.Examples(
 			"# Are the records whole", "%s evidence verify --evidence s3://evidence?region=eu-central-1",
 			"# A copy of the volume, together with the audit log of the last day", "%s evidence verify --evidence ./copy --audit-log audit.log --audit-log audit-2026-03-01.log.gz --since 24h",
@@ -69,10 +69,10 @@ not known: records could be missing there.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.anchor, "anchor", "", "File with the ConfigMap "+anchorConfigMap+", as JSON or YAML. Left out: that of Plumbline's namespace.")
 	flags.StringArrayVar(&o.auditLogs, "audit-log", nil, "File of the API server's audit log, plain or .gz, repeatable.")
-	flags.StringSliceVar(&o.writers, "writer", nil, "Users whose writes must have records. Left out: the executor's service account in Plumbline's namespace.")
-	flags.DurationVar(&o.since, "since", 0, "Compare with the audit log what is newer than this, e.g. 24h.")
+	flags.StringSliceVar(&o.writers, "writer", nil, "Users that must have a record of each write. If unset, the executor's service account in Plumbline's namespace.")
+	flags.DurationVar(&o.since, "since", 0, "Compare only records newer than this with the audit log, e.g. 24h.")
 	flags.StringVar(&o.sinceTime, "since-time", "", "The same as a time, e.g. 2026-03-01T00:00:00Z.")
-	flags.StringVar(&o.untilTime, "until-time", "", "Compare with the audit log what is older than this time.")
+	flags.StringVar(&o.untilTime, "until-time", "", "Compare only records older than this time with the audit log.")
 	invocation.MustMarkFilename(cmd, "audit-log", "log", "gz")
 	invocation.MustMarkFilename(cmd, "anchor", "json", "yaml")
 	return cmd
@@ -143,7 +143,7 @@ func (a *app) verify(cmd *cobra.Command, o *verifyOptions) error {
 	case len(report.Problems) > 0:
 		return &invocation.ExitError{Code: invocation.ExitDifferent}
 	case report.Records == 0:
-		return fmt.Errorf("there is no record in %s: nothing was verified", o.store)
+		return fmt.Errorf("there is no record to verify in %s", o.store)
 	case len(report.OpenEnds) > 0:
 		return &invocation.ExitError{Code: invocation.ExitOpenEnd}
 	}
@@ -265,7 +265,7 @@ func (o *verifyOptions) join(records []evidence.Record, writers []string) (*audi
 		}
 	}
 	if log.Events == 0 {
-		return nil, errors.New("the audit log has no event: nothing can be compared")
+		return nil, errors.New("the audit log has no event to compare")
 	}
 	return newAuditReport(log, evidence.Join(records, log, o.bounds), writers, records, o.bounds), nil
 }

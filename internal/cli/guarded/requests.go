@@ -66,7 +66,7 @@ type RequestOptions struct {
 func (o *RequestOptions) AddFlags(cmd *cobra.Command, kind *RequestKind, wait string) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.Reason, "reason", "", "Why, for people; at most 256 characters.")
-	flags.StringVar(&o.DryRun, "dry-run", "none", fmt.Sprintf(`Must be "none", "server", or "client". If client, only print what would be %s. If server, submit the requests without persisting them.`, kind.Done))
+	flags.StringVar(&o.DryRun, "dry-run", "none", fmt.Sprintf(`Must be "none", "server", or "client". If client, only print the %s objects. If server, submit the requests without persisting them.`, kind.Done))
 	flags.Lookup("dry-run").NoOptDefVal = "client"
 	flags.DurationVar(&o.Wait, "wait", invocation.DefaultWait, "How long to wait, in all, until the assessor has "+wait+"; 0s: do not wait.")
 	invocation.CompleteValues(cmd, "dry-run", "none", "client", "server")

@@ -28,7 +28,7 @@ type Selection struct {
 
 // AddFlags adds --selector and --all-namespaces.
 func (s *Selection) AddFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&s.Labels, "selector", "l", "", "Selector (label query) to filter on, supports '=', '==', '!=', 'in', 'notin'. With TYPE it selects objects by their labels (objects that exist); without, Baselines by theirs.")
+	cmd.Flags().StringVarP(&s.Labels, "selector", "l", "", "Selector (label query) to filter on, supports '=', '==', '!=', 'in', 'notin'. With TYPE it selects objects by their labels (objects that exist). Without TYPE it selects Baselines by theirs.")
 	cmd.Flags().BoolVarP(&s.AllNamespaces, "all-namespaces", "A", false, "If present, across all namespaces. The namespace in the current context is ignored even if given with --namespace.")
 }
 

@@ -33,16 +33,16 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "halt (ENVIRONMENT ... | --all-environments) --reason REASON",
 		Short: "Stop all remediation of an Environment at once",
-		Long: `Stop everything that puts drift back in an Environment, or in the whole cluster:
-nothing more is granted, and plans that have not ended are canceled. It is
-written into the RemediationLedger, which the executor reads before each write.
+		Long: `Stop all remediation in an Environment, or in the whole cluster: the ledger grants
+no more steps, and plans that have not ended are canceled. The command writes the
+halt into the RemediationLedger, which the executor reads before each write.
 It holds until unhalt.`,
 		Example: invocation.Examples(
 			"# Stop remediation of production", "%s halt production --reason 'INC-9: do not touch anything'",
 			"# Stop it everywhere", "%s halt --all-environments --reason 'INC-9'"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.reason == "" {
-				return invocation.UsageErrorf(cmd, "say why, with --reason: whoever finds nothing repaired will ask")
+				return invocation.UsageErrorf(cmd, "give the cause with --reason: users that find drift without remediation will ask")
 			}
 			return a.setHalt(cmd, args, o, true)
 		},
@@ -73,7 +73,7 @@ active policies make new ones.`,
 func (o *haltOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.everywhere, "all-environments", false, "All Environments and objects of the cluster, those to come included.")
 	invocation.AddSystemFlag(cmd, &o.system)
-	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, only print what would be done. If server, submit the request without persisting it.")
+	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, only print the request. If server, submit the request without persisting it.")
 }
 
 func (a *app) setHalt(cmd *cobra.Command, args []string, o haltOptions, halt bool) error {

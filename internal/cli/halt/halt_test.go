@@ -43,7 +43,7 @@ func TestHalt(t *testing.T) {
 			args: []string{"halt", "production", "nope", "--reason", "x"},
 			want: clitest.Answer{
 				Code: 1, Stdout: "environment.plumbline.dev/production halted\n",
-				Stderr: "error: Environment nope has no RemediationLedger: the executor makes it when it first runs, and until then nothing is put back\n",
+				Stderr: "error: Environment nope has no RemediationLedger: the executor makes it when it first runs, and until then there is no remediation\n",
 			},
 			sent: map[string]*v1alpha1.LedgerHalt{"production": {RequestedBy: "alice", Reason: "x"}},
 		},
@@ -62,7 +62,7 @@ func TestHalt(t *testing.T) {
 		},
 		"without a reason": {
 			args: []string{"halt", "production"},
-			want: clitest.Answer{Code: 1, Stderr: "error: say why, with --reason: whoever finds nothing repaired will ask\nSee 'kubectl plumbline halt -h' for help and examples\n"},
+			want: clitest.Answer{Code: 1, Stderr: "error: give the cause with --reason: users that find drift without remediation will ask\nSee 'kubectl plumbline halt -h' for help and examples\n"},
 		},
 		"of nothing": {
 			args: []string{"unhalt"},

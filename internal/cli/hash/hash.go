@@ -42,10 +42,10 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 live object beside the stamp that admission left on it.
 
 With -f no cluster is needed. Input that begins with { is one strict JSON
-document; anything else is a stream of YAML documents, read as kubectl reads
+document; other input is a stream of YAML documents, read as kubectl reads
 them. Duplicate keys, data after the document, a document that is not an object
-and input without any document are errors that name file and byte offset; then
-nothing is printed on standard output.
+and input without any document are errors that name file and byte offset. Then
+standard output stays empty.
 
 The algorithms pl1 and pl2 cover all but apiVersion, kind, metadata and status;
 ddem002 covers .spec. Kinds of Kubernetes itself are hashed by pl1, and all others
@@ -57,7 +57,7 @@ A live object can carry a stamp older than itself: a write through /scale
 changes the object and cannot change the stamp.`,
 		Example: invocation.Examples(
 			"# The hash of each document of a manifest", "%s hash -f deploy.yaml",
-			"# Of what the API server has, with kind, namespace and name", "kubectl get deploy web -o yaml | %s hash -f - -o wide",
+			"# Hash live objects, with kind, namespace and name", "kubectl get deploy web -o yaml | %s hash -f - -o wide",
 			"# Compare with a system that uses DD-EM-002, from a bare spec", "%s hash -f spec.json --bare --algorithm ddem002",
 			"# The live hash and the stamp of a Deployment", "%s hash deploy/web"),
 		RunE: func(cmd *cobra.Command, args []string) error {

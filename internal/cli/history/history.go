@@ -52,17 +52,16 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history TYPE/NAME",
 		Short: "Show the authorized states of an object",
-		Long: `Show the authorized states of an object that are still kept, newest first: who
-authorized each, when, and its hash. The newest is what the object is compared
-with.
+		Long: `Show the authorized states of an object that are still kept, newest first: the user
+that authorized each, the time, and the hash. The object is compared with the newest.
 
 --revision prints the body of one as YAML, or JSON with -o json: everything but
 apiVersion, kind, metadata and status, in canonical order, unredacted. --diff
 compares two, with values that look like secrets redacted.`,
 		Example: invocation.Examples(
-			"# Who authorized what, when", "%s history deploy/web",
+			"# Show the authorized states, with users and times", "%s history deploy/web",
 			"# The body of revision 3", "%s history deploy/web --revision 3",
-			"# What changed from 2 to 3", "%s history deploy/web --diff 2..3"),
+			"# Show the changes from 2 to 3", "%s history deploy/web --diff 2..3"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.history(cmd, args, o)
 		},
@@ -143,7 +142,7 @@ func (a *app) printHistory(cmd *cobra.Command, c *invocation.Cluster, t guarded.
 		return a.PrintStructured(o.output, map[string]any{"object": t.String(), "namespace": b.Namespace, "items": reports})
 	}
 	if len(reports) == 0 {
-		_, err := fmt.Fprintf(a.ErrOut, "No authorized state of %s found: nobody trusted has created it.\n", t)
+		_, err := fmt.Fprintf(a.ErrOut, "No authorized state of %s found: no trusted writer has created it.\n", t)
 		return err
 	}
 	rows := make([][]any, 0, len(reports))

@@ -36,7 +36,7 @@ func TestHistory_Golden(t *testing.T) {
 		})
 	}
 	none := clitest.Cluster{Objects: []client.Object{clitest.BaselineOf("web", func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil })}}.Run(t, verbs, "", "history", "deployment/web")
-	if none.Code != 0 || none.Stdout != "" || none.Stderr != "No authorized state of deployment.apps/web found: nobody trusted has created it.\n" {
+	if none.Code != 0 || none.Stdout != "" || none.Stderr != "No authorized state of deployment.apps/web found: no trusted writer has created it.\n" {
 		t.Errorf("history of what was never authorized gave %+v", none)
 	}
 }

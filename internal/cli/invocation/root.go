@@ -47,12 +47,12 @@ const usageTemplate = `{{if .HasExample}}Examples:
 func (inv *Invocation) NewRoot(verbs ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-plumbline",
-		Short: "Shows who changed what, and whether it was authorized",
-		Long: `Plumbline keeps what runs in a cluster true to what was authorized.
+		Short: "Shows the changes of objects, their writers, and whether they were authorized",
+		Long: `Plumbline detects unauthorized changes of objects in a cluster, and can remediate them.
 
-This plugin shows the state of guarded objects, what differs from the
-authorized state, who made each change and how that is known; and it accepts
-what runs now as the new authorized state. "hash -f" works without a cluster.`,
+This plugin shows the state of guarded objects, their differences from the
+authorized state, the writer of each change and the proof. It accepts the
+observed state as the new authorized state. "hash -f" works without a cluster.`,
 		Annotations:                map[string]string{cobra.CommandDisplayNameAnnotation: DisplayName},
 		SilenceErrors:              true,
 		SilenceUsage:               true,

@@ -35,8 +35,8 @@ func (a *app) controlCommand(v verb) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	invocation.AddReasonFlag(cmd, &o.reason)
-	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, only print what would be asked. If server, submit the request without persisting it.")
-	flags.DurationVar(&o.wait, "wait", invocation.DefaultWait, "How long to wait, in all, until the executor has done what is asked; 0s: do not wait.")
+	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, only print the request. If server, submit the request without persisting it.")
+	flags.DurationVar(&o.wait, "wait", invocation.DefaultWait, "How long to wait, in all, until the executor has handled the request; 0s: do not wait.")
 	return cmd
 }
 

@@ -27,11 +27,11 @@ type app struct{ *invocation.Invocation }
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	return invocation.NewGroup("plan", "Show remediation plans, and execute, pause, resume or cancel them",
-		`Show the plans by which drift is put back, what a policy would plan now, and ask
-the executor to begin, pause, go on with or end a plan.
+		`Show the plans that remediate drift, and the plans that a policy would make now. Ask
+the executor to begin, pause, resume or end a plan.
 
-A plan never changes. What a person asks of it stands beside it, with their name,
-and the executor answers in its status.`,
+The content of a plan never changes. A request by a person stands beside it, with the
+name of the user, and the executor answers in its status.`,
 		a.listCommand(), a.showCommand(), a.previewCommand(), a.controlCommand(executeVerb), a.controlCommand(pauseVerb),
 		a.controlCommand(resumeVerb), a.controlCommand(cancelVerb))
 }
@@ -50,11 +50,11 @@ func (a *app) listCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List plans, those that have not ended first",
 		Long: `List the remediation plans of the namespace, those that have not ended first,
-newest first: whose they are, how far they are, and what they wait for.`,
+newest first: their policies, their progress, and the reasons of their waits.`,
 		Example: invocation.Examples(
 			"# The plans of the namespace", "%s plan list",
-			"# What one policy is doing, everywhere", "%s plan list -A --policy production",
-			"# What waits, and until when", "%s plan list -A --phase Scheduled,Deferred -o wide"),
+			"# List the plans of one policy, everywhere", "%s plan list -A --policy production",
+			"# List waiting plans, with their times", "%s plan list -A --phase Scheduled,Deferred -o wide"),
 		Args: invocation.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd, o) },
 	}

@@ -74,7 +74,7 @@ func TestPlanShow_NamesThePersonWhoAskedForThePlan(t *testing.T) {
 		p.Spec.Plan.Request = &v1alpha1.PlanRequest{Name: "remediate-x", UID: "u"}
 	})
 	got := clitest.Cluster{Objects: clitest.ObjectsOf(plan)}.Run(t, verbs, "", "plan", "show", "p")
-	if want := "oscar, acting with the rights of oscar and of the user as whom the policy acts, by request remediate-x\n"; !strings.Contains(got.Stdout, want) {
+	if want := "oscar, acting with the permissions of oscar and of the user that the policy acts as, by request remediate-x\n"; !strings.Contains(got.Stdout, want) {
 		t.Errorf("got %+v, want %q", got, want)
 	}
 }

@@ -14,18 +14,18 @@ func (a *app) previewCommand() *cobra.Command {
 	var output, system string
 	cmd := &cobra.Command{
 		Use:   "preview POLICY",
-		Short: "Show what a policy would do now, and try it as a dry run",
-		Long: `Show the plans that a policy would make now, whatever its mode: the same decision
-as the assessor's, from what you may read. Each write is then tried as a server
-side dry run with your rights: whether it leads to the authorized state, what it
-changes, and who refuses it. Nothing is stored.
+		Short: "Show the plans that a policy would make now, and try them as a dry run",
+		Long: `Show the plans that a policy would make now, in any mode. It is the same decision
+as the assessor's, from the objects that you may read. Each write is then tried as a
+server-side dry run with your permissions: whether it leads to the authorized state,
+its changes, and the cause of a rejection. No object is stored.
 
 The executor writes as its own service account, which a guard in mode Deny lets
-through and you it may not; with --as that account the dry runs are its own.
-Limits over time are not looked at here: "policy explain" tells them.`,
+through and perhaps not you; with --as that account the dry runs are its own.
+The preview ignores limits over time: "policy explain" shows them.`,
 		Example: invocation.Examples(
-			"# What would it do", "%s plan preview production",
-			"# The same with the executor's rights, for a program", "%s plan preview production --as system:serviceaccount:plumbline-system:plumbline-executor -o json"),
+			"# Preview a policy", "%s plan preview production",
+			"# The same with the executor's permissions, for a program", "%s plan preview production --as system:serviceaccount:plumbline-system:plumbline-executor -o json"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.preview(cmd, args, output, system)
 		},

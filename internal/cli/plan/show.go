@@ -16,15 +16,15 @@ func (a *app) showCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "show NAME",
-		Short: "Show what a plan does, how far it is, and why",
-		Long: `Show a plan: whose it is and with whose right it acts, what it waits for, each
-step with its target, state, reason, duration, evidence and what happened to it,
-its batches, and the drift that it leaves out, with the reason for each. Durations
-of targets are from the grant of the step to its end.
+		Short: "Show the steps of a plan, its progress, and its reasons",
+		Long: `Show a plan: its policy, the user with its permissions, the reason of its wait, and
+its batches. Each step has its target, state, reason, duration, evidence and log.
+Drift that the plan leaves out has a reason each. Durations of targets are from the
+grant of the step to its end.
 
 -o wide shows hashes in full. -o json and -o yaml print the RemediationPlan.`,
 		Example: invocation.Examples(
-			"# How far is it, and what happened", "%s plan show production-3f9c2a",
+			"# Show the progress and the log of a plan", "%s plan show production-3f9c2a",
 			"# As the cluster has it", "%s plan show production-3f9c2a -o yaml"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.show(cmd, args, output) },
 		ValidArgsFunction: remediation.CompletePlan(a.Invocation),

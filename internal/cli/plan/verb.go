@@ -28,21 +28,21 @@ var (
 	executeVerb = verb{
 		name: "execute", asks: v1alpha1.PlanExecute, done: "executed",
 		short: "Begin plans that wait, within the limits",
-		long: `Ask the executor to begin plans that wait for somebody (trigger Manual), for their
-time, or for the schedule of their policy. Limits, brakes and health hold as ever:
-a plan that they hold back says so and goes on when they let it.
+		long: `Ask the executor to begin plans that wait for a person (trigger Manual), for their
+time, or for the schedule of their policy. Limits, halts and health checks still hold:
+a plan that they hold back reports that, and goes on later.
 
 A paused plan goes on.`,
 		examples: invocation.Examples(
-			"# Begin a plan of a policy whose trigger is Manual", "%s plan execute production-3f9c2a --reason 'agreed in the review'"),
+			"# Begin a plan of a policy with the trigger Manual", "%s plan execute production-3f9c2a --reason 'agreed in the review'"),
 	}
 	pauseVerb = verb{
 		name: "pause", asks: v1alpha1.PlanPause, done: "paused",
 		short: "Begin no further step of plans",
-		long: `Ask the executor to begin no further step. It is told as Paused only when no
-write is under way any more. What has been written stays.`,
+		long: `Ask the executor to begin no further step. The plan is Paused only when no write is
+under way any more. Completed writes stay.`,
 		examples: invocation.Examples(
-			"# Nothing more of this plan until somebody resumes it", "%s plan pause production-3f9c2a --reason 'INC-9: looking into it'"),
+			"# Pause a plan until a person resumes it", "%s plan pause production-3f9c2a --reason 'INC-9: looking into it'"),
 	}
 	resumeVerb = verb{
 		name: "resume", asks: actions.PlanResume, done: "resumed",
@@ -54,10 +54,10 @@ alone (trigger Manual) goes on with "plan execute".`,
 	cancelVerb = verb{
 		name: "cancel", asks: v1alpha1.PlanCancel, done: "canceled",
 		short: "End plans; no write follows",
-		long: `Ask the executor to end plans. Canceled is told only when it is certain that no
-write of the plan can be stored any more; after a creation whose answer was lost
-that takes a minute. What has been written stays. A cancellation is not taken
-back, and the policy leaves this very drift alone from then on.`,
+		long: `Ask the executor to end plans. A plan is Canceled only when it is certain that no
+write of the plan can be stored any more. After a creation with a lost answer
+that takes a minute. Completed writes stay. A cancellation is final, and the policy
+leaves this very drift alone from then on.`,
 		examples: invocation.Examples(
 			"# End a plan and see that it has ended", "%s plan cancel production-3f9c2a --wait 2m",
 			"# End all plans of the namespace that have not ended", "%s plan cancel $(kubectl plumbline plan list --phase Running,Deferred,Scheduled,Paused -o jsonpath='{.items[*].metadata.name}')"),

@@ -33,19 +33,19 @@ func (a *app) explainCommand() *cobra.Command {
 	var o explainOptions
 	cmd := &cobra.Command{
 		Use:   "explain (POLICY [TYPE/NAME ...] | TYPE/NAME ...)",
-		Short: "Explain why a drift would be put back, or not, and when",
+		Short: "Explain whether a drift would be remediated, and when",
 		Long: `Explain, for each drift that a policy is about, every gate between it and its
-repair: where the gate stands, what it takes to open it, and until when it is
-closed; and say at the end whether the drift is put back now, when, or what has to
-change. All gates are asked, also those behind a closed one; open ones that bound
-nothing share a line, unless -o wide.
+remediation: the state of the gate, the condition that opens it, and the time until
+which it is closed. At the end the command says whether the drift is remediated now,
+when it will be, or which change is necessary. All gates are asked, also those behind
+a closed one. Open gates without a bound share a line, unless -o wide.
 
-With TYPE/NAME alone, every policy that selects the object is explained. What you
-may not read is unknown, and told as such. The limits of the whole cluster are
-options of the executor, which nobody else knows.`,
+With TYPE/NAME alone, every policy that selects the object is explained. A gate that
+you may not read is unknown, and shown as unknown. The limits of the whole cluster
+are options of the executor, which only the executor knows.`,
 		Example: invocation.Examples(
-			"# Why is nothing done about this", "%s policy explain deploy/web",
-			"# What does this policy wait for, everywhere", "%s policy explain production -A",
+			"# Explain a drift without remediation", "%s policy explain deploy/web",
+			"# Explain the waits of a policy, everywhere", "%s policy explain production -A",
 			"# One policy and one object, for a program", "%s policy explain production deploy/web -o json"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.explain(cmd, args, o) },
 		ValidArgsFunction: a.completePolicyThenObject,
@@ -160,7 +160,7 @@ func (a *app) printExplanations(q *question, found []explain.Explanation, wide b
 		d.Line(0, "%s: %s", wording.QualifiedName(b), wording.DescribeUnexplained(b, q.named()))
 	}
 	if len(found) == 0 && len(q.Objects) == 0 {
-		_, err := fmt.Fprintln(a.ErrOut, "Nothing has drifted that the policy selects.")
+		_, err := fmt.Fprintln(a.ErrOut, "No object that the policy selects has drifted.")
 		return err
 	}
 	return a.Print(d.String())

@@ -111,7 +111,7 @@ func TestExplain_CompletesPoliciesThenObjects(t *testing.T) {
 // A person reads what to run about a drift that the policy leaves to people.
 func TestPolicyExplain_NamesTheCommandOfAPerson(t *testing.T) {
 	got := clitest.Shop(t, clitest.ActiveBy("bob"), clitest.TooOld).Run(t, verbs, "", "policy", "explain", "production", "deployment/web")
-	const want = "\n   To have it put back now: kubectl plumbline remediate deployment.apps/web -n shop --policy production\n"
+	const want = "\n   To remediate it now: kubectl plumbline remediate deployment.apps/web -n shop --policy production\n"
 	if !strings.Contains(got.Stdout, want) {
 		t.Errorf("got %+v, want %q", got, want)
 	}

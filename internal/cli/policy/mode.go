@@ -35,31 +35,31 @@ type modeVerb struct {
 var (
 	activateMode = modeVerb{
 		name: "activate", mode: v1alpha1.PolicyModeActive, done: "activated",
-		short: "Let a policy put drift back",
-		long: `Set the mode of a policy to Active, after saying what it would do now and asking
-for confirmation; where nobody can answer it needs --yes.
+		short: "Let a policy remediate drift",
+		long: `Set the mode of a policy to Active, after a preview and a confirmation; without a
+terminal it needs --yes.
 
-The policy acts with your rights, checked at every step: your name is written into
-it, and your groups. --group names the groups whose rights it may use instead of
-all of yours; --group '' none.
+The policy acts with your permissions, checked at every step: your name is written
+into it, and your groups. --group names the groups whose permissions it may use
+instead of all of yours; --group '' means no group.
 
-A policy with serviceAccountName acts with the rights of that ServiceAccount, and
+A policy with serviceAccountName acts with the permissions of that ServiceAccount, and
 your name is not written into it. You need the verb impersonate on the account, or
 the verb delegate on the policy.`,
 		examples: invocation.Examples(
-			"# What would it do, and nothing else", "%s policy activate production --dry-run",
-			"# Switch it on, with the rights of one group of yours", "%s policy activate production --group sre --yes"),
+			"# Preview the policy only", "%s policy activate production --dry-run",
+			"# Switch it on, with the permissions of one group of yours", "%s policy activate production --group sre --yes"),
 	}
 	deactivateMode = modeVerb{
 		name: "deactivate", mode: v1alpha1.PolicyModeObserveOnly, done: "deactivated",
-		short: "Let a policy observe and do nothing",
-		long: `Set the mode of a policy to ObserveOnly: it goes on telling what it would do, and
-makes no plans. To stop what is under way at once, use halt.`,
+		short: "Let a policy observe without remediation",
+		long: `Set the mode of a policy to ObserveOnly: it still reports its decisions, and
+makes no plans. To stop remediation that is under way, use halt.`,
 		examples: invocation.Examples("# Observe only", "%s policy deactivate production"),
 	}
 	haltMode = modeVerb{
 		name: "halt", mode: v1alpha1.PolicyModeHalted, done: "halted",
-		short: "Stop a policy at once, also what is under way",
+		short: "Stop a policy at once, also its plans under way",
 		long: `Set the mode of a policy to Halted: no plans are made, and those that have not
 ended are canceled. To stop everything in an Environment, use "halt".`,
 		examples: invocation.Examples("# Stop now", "%s policy halt production"),
@@ -80,11 +80,11 @@ func (a *app) modeCommand(m modeVerb) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.setMode(cmd, args, m, o) },
 		ValidArgsFunction: remediation.CompletePolicy(a.Invocation),
 	}
-	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, only print what would be done. If server, submit the request without persisting it.")
+	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, only print the request. If server, submit the request without persisting it.")
 	flags := cmd.Flags()
 	flags.DurationVar(&o.wait, "wait", invocation.DefaultWait, "How long to wait until the assessor has looked at the policy; 0s: do not wait.")
 	if m.mode == v1alpha1.PolicyModeActive {
-		flags.StringSliceVar(&o.groups, "group", nil, "Groups of yours whose rights the policy may use; all, when left out.")
+		flags.StringSliceVar(&o.groups, "group", nil, "Groups of yours that give the policy their permissions. If unset, all.")
 		flags.BoolVarP(&o.yes, "yes", "y", false, "Do not ask for confirmation.")
 	}
 	return cmd
@@ -144,16 +144,16 @@ func activationText(p *v1alpha1.RemediationPolicy, as planner.Principal) string 
 	d.Field("Within", wording.DescribeLimits(&s.Safety))
 	d.Field("With rights of", withGroups(as))
 	if s.Mode == v1alpha1.PolicyModeActive {
-		d.Field("Active so far", "with the rights of "+withGroups(planner.PrincipalOf(s)))
+		d.Field("Active so far", "with the permissions of "+withGroups(planner.PrincipalOf(s)))
 	}
 	t := p.Status.Targets
 	switch {
 	case !wording.IsLookedAt(p):
-		d.Field("Now", "the assessor has not looked at this policy yet: what it would do is not known")
+		d.Field("Now", "the assessor has not looked at this policy yet: its decision is unknown")
 	case t.Eligible == 0:
-		d.Field("Now", wording.AppendReason(fmt.Sprintf("nothing: %d of %s drifted, none of them to be put back now", t.Drifted, plural.Of(int(t.Selected), "object")), p.Status.WaitingFor))
+		d.Field("Now", wording.AppendReason(fmt.Sprintf("no plan: %d of %s drifted, none of them to be remediated now", t.Drifted, plural.Of(int(t.Selected), "object")), p.Status.WaitingFor))
 	default:
-		d.Field("Now", wording.AppendReason(fmt.Sprintf("%d of %s drifted, %d of them to be put back", t.Drifted, plural.Of(int(t.Selected), "object"), t.Eligible), p.Status.WaitingFor))
+		d.Field("Now", wording.AppendReason(fmt.Sprintf("%d of %s drifted, %d of them to be remediated", t.Drifted, plural.Of(int(t.Selected), "object"), t.Eligible), p.Status.WaitingFor))
 	}
 	return d.String()
 }
@@ -212,7 +212,7 @@ func (a *app) awaitMode(ctx context.Context, c *invocation.Cluster, p *v1alpha1.
 	}
 	words := m.done
 	if m.mode == v1alpha1.PolicyModeActive {
-		words += fmt.Sprintf(": %d drifted, %d to be put back", last.Status.Targets.Drifted, last.Status.Targets.Eligible)
+		words += fmt.Sprintf(": %d drifted, %d to be remediated", last.Status.Targets.Drifted, last.Status.Targets.Eligible)
 	}
 	if err := a.printResult(last, wording.AppendReason(words, last.Status.WaitingFor)); err != nil {
 		return err

@@ -27,8 +27,8 @@ type app struct{ *invocation.Invocation }
 func Command(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	return invocation.NewGroup("policy", "Show remediation policies, and switch them on and off",
-		`Show the policies that put drift back, switch them on and off, and explain why a
-drift would be put back, or not, and when.`,
+		`Show the policies that remediate drift, switch them on and off, and explain whether a
+drift would be remediated, and when.`,
 		a.listCommand(), a.explainCommand(), a.modeCommand(activateMode), a.modeCommand(deactivateMode), a.modeCommand(haltMode))
 }
 
@@ -42,12 +42,12 @@ func (a *app) listCommand() *cobra.Command {
 	o := &listOptions{ListOutput: invocation.NewListOutput()}
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List policies: what they would do, and what holds them back",
-		Long: `List the remediation policies of the cluster: how many of their objects drifted,
-how many of those would be put back now, and what holds the policy back.`,
+		Short: "List policies, with their decisions and the reasons of their waits",
+		Long: `List the remediation policies of the cluster: the number of drifted objects, the
+number that would be remediated now, and the reason of a wait.`,
 		Example: invocation.Examples(
 			"# All policies", "%s policy list",
-			"# Of one Environment, with severity, limits and the users as whom they act", "%s policy list --environment production -o wide"),
+			"# Of one Environment, with severity, limits and the users that they act as", "%s policy list --environment production -o wide"),
 		Args: invocation.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd, o) },
 	}

@@ -114,7 +114,7 @@ func TestPolicyMode_Sets(t *testing.T) {
 		},
 		"a service account's policy takes no groups": {
 			policy: []func(*v1alpha1.RemediationPolicy){clitest.ActsAs("shop/repairs")}, args: []string{"activate", "--yes", "--group", "sre"}, code: 1,
-			stderr: "error: the policy acts as the ServiceAccount shop/repairs, whose groups cannot be chosen; leave --group out\n",
+			stderr: "error: the policy acts as the ServiceAccount shop/repairs, and its groups cannot be chosen; leave --group out\n",
 		},
 		"a service account's policy is halted, and keeps it": {
 			policy: []func(*v1alpha1.RemediationPolicy){clitest.ActiveBy(""), clitest.ActsAs("shop/repairs")}, args: []string{"halt"}, stdout: "remediationpolicy.plumbline.dev/p halted\n",
@@ -167,16 +167,16 @@ func TestPolicyMode_TellsWhatTheAssessorMadeOfIt(t *testing.T) {
 		want  clitest.Answer
 	}{
 		"it works": {
-			event: looked(metav1.ConditionTrue, ""), want: clitest.Answer{Stdout: "remediationpolicy.plumbline.dev/p activated: 3 drifted, 2 to be put back\n"},
+			event: looked(metav1.ConditionTrue, ""), want: clitest.Answer{Stdout: "remediationpolicy.plumbline.dev/p activated: 3 drifted, 2 to be remediated\n"},
 		},
 		"it waits": {
 			event: looked(metav1.ConditionTrue, "the window is closed"),
-			want:  clitest.Answer{Stdout: "remediationpolicy.plumbline.dev/p activated: 3 drifted, 2 to be put back: the window is closed\n"},
+			want:  clitest.Answer{Stdout: "remediationpolicy.plumbline.dev/p activated: 3 drifted, 2 to be remediated: the window is closed\n"},
 		},
 		"it is not ready": {
 			event: looked(metav1.ConditionFalse, ""),
 			want: clitest.Answer{
-				Stdout: "remediationpolicy.plumbline.dev/p activated: 3 drifted, 2 to be put back\n",
+				Stdout: "remediationpolicy.plumbline.dev/p activated: 3 drifted, 2 to be remediated\n",
 				Stderr: "Warning: p is not ready: UnknownZone: there is no zone Mars/Base\n",
 			},
 		},

@@ -67,7 +67,7 @@ func describe(inv *invocation.Invocation, r *preview.Report, wide bool) string {
 		describePlan(inv, d, &r.Plans[i], wide)
 	}
 	if len(r.Notify) > 0 {
-		d.Section("Tells people about, and writes nothing")
+		d.Section("Notifies people about, and does not write")
 		for _, object := range r.Notify {
 			d.Line(1, "%s", object)
 		}
@@ -140,13 +140,13 @@ func verdict(r *preview.Report) string {
 	case len(r.Problems) > 0:
 		return "The policy has to be put right first."
 	case total == 0:
-		return "Nothing would be written."
+		return "There is no write to make."
 	case good == total && total == 1:
-		return "The write would lead to the authorized state. Nothing was stored."
+		return "The write would lead to the authorized state. The dry run stored no object."
 	case good == total:
-		return fmt.Sprintf("All %d writes would lead to the authorized state. Nothing was stored.", total)
+		return fmt.Sprintf("All %d writes would lead to the authorized state. The dry runs stored no object.", total)
 	}
-	return fmt.Sprintf("%d of %d writes would lead to the authorized state. Nothing was stored.", good, total)
+	return fmt.Sprintf("%d of %d writes would lead to the authorized state. The dry runs stored no object.", good, total)
 }
 
 func outcomeMark(o preview.Outcome) string {

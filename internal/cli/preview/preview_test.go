@@ -21,11 +21,11 @@ func TestVerdict_CountsTheWritesThatConverge(t *testing.T) {
 		want   string
 	}{
 		"a policy with a problem":        {preview.Report{Problems: []string{"no such zone"}}, "The policy has to be put right first."},
-		"no plan":                        {preview.Report{}, "Nothing would be written."},
-		"one write that converges":       {preview.Report{Plans: []preview.Plan{plan(preview.Converges)}}, "The write would lead to the authorized state. Nothing was stored."},
-		"two plans of which all do":      {preview.Report{Plans: []preview.Plan{plan(preview.Converges), plan(preview.Converges, preview.Converges)}}, "All 3 writes would lead to the authorized state. Nothing was stored."},
-		"one write of three is refused":  {preview.Report{Plans: []preview.Plan{plan(preview.Converges, preview.Refused, preview.Converges)}}, "2 of 3 writes would lead to the authorized state. Nothing was stored."},
-		"one write that was never tried": {preview.Report{Plans: []preview.Plan{plan(preview.Unknown)}}, "0 of 1 writes would lead to the authorized state. Nothing was stored."},
+		"no plan":                        {preview.Report{}, "There is no write to make."},
+		"one write that converges":       {preview.Report{Plans: []preview.Plan{plan(preview.Converges)}}, "The write would lead to the authorized state. The dry run stored no object."},
+		"two plans of which all do":      {preview.Report{Plans: []preview.Plan{plan(preview.Converges), plan(preview.Converges, preview.Converges)}}, "All 3 writes would lead to the authorized state. The dry runs stored no object."},
+		"one write of three is refused":  {preview.Report{Plans: []preview.Plan{plan(preview.Converges, preview.Refused, preview.Converges)}}, "2 of 3 writes would lead to the authorized state. The dry runs stored no object."},
+		"one write that was never tried": {preview.Report{Plans: []preview.Plan{plan(preview.Unknown)}}, "0 of 1 writes would lead to the authorized state. The dry runs stored no object."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

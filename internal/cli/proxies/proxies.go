@@ -46,21 +46,22 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "proxies [POD]",
-		Short: "Show what each proxy was sent, has acknowledged, refuses and waits for",
+		Short: "Show the resources that each proxy was sent, has acknowledged, rejects and waits for",
 		Long: `Show the proxies of injected pods, worst first: how many of its resources each has
-acknowledged, which it refuses, and which are held back or on the way. With the name
-of a pod, all its resources: what it has, what it should have, and why it differs.
+acknowledged, which it rejects, and which are withheld or on the way. With the name
+of a pod, the command shows all its resources: the version of the proxy, the version
+that it should have, and the cause of a difference.
 
-Every replica of the discovery server is asked, as ` + "`kubectl port-forward`" + ` would
-reach it: that takes the right to create pods/portforward. One that does not answer is
-named, and the exit code is 1: proxies that no other replica
+The command asks every replica of the discovery server, as ` + "`kubectl port-forward`" + ` would
+reach it, and that takes the permission to create pods/portforward. It names a replica
+that does not answer, and the exit code is 1: proxies that no other replica
 knows are Unknown then. Otherwise an injected pod that runs and that no replica
-knows is NotConnected; it goes on with what it had.`,
+knows is NotConnected; it keeps its configuration.`,
 		Example: invocation.Examples(
 			"# Of the namespace; of all, with replica and version of Envoy", "%s proxies\n  kubectl plumbline proxies -A -o wide",
 			"# Which ones refuse something", "%s proxies -A --stage Refused",
 			"# How far one Service is", "%s proxies -n shop --service web",
-			"# What one proxy has, and what it waits for", "%s proxies web-7d4b9-x2x9k"),
+			"# Show the resources of one proxy, and those that it waits for", "%s proxies web-7d4b9-x2x9k"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.proxies(cmd, args, o) },
 		ValidArgsFunction: a.completeProxy,
 	}
@@ -112,9 +113,9 @@ func (o *options) checkStage(cmd *cobra.Command, ofResources bool) error {
 	stage := proxyStages()[i]
 	switch {
 	case o.service != "" && absent(stage):
-		return invocation.UsageErrorf(cmd, "--service and --stage %s exclude each other: what such a proxy has is not known", stage)
+		return invocation.UsageErrorf(cmd, "--service and --stage %s exclude each other: the resources of such a proxy are unknown", stage)
 	case ofResources && !slices.Contains(ads.Stages(), stage):
-		return invocation.UsageErrorf(cmd, "--stage %s is none of a resource", stage)
+		return invocation.UsageErrorf(cmd, "--stage %s is not a stage of a resource", stage)
 	}
 	o.stage = string(stage)
 	return nil
@@ -205,7 +206,7 @@ func (r *listReport) silent() error {
 	if len(words) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d replicas of the discovery server did not answer, and what their proxies have is not known: %s", len(words), len(r.Replicas), strings.Join(words, "; "))
+	return fmt.Errorf("%d of %d replicas of the discovery server did not answer, and the resources of their proxies are unknown: %s", len(words), len(r.Replicas), strings.Join(words, "; "))
 }
 
 // where says in which namespace it was looked.

@@ -231,7 +231,7 @@ func TestProxies_SaysWhyAPodIsNotConnected(t *testing.T) {
 	waits.Status.Phase = corev1.PodPending
 	d.pods = append(d.pods, waits)
 	for pod, want := range map[string]string{
-		"lost-0":  "error: pod lost-0 has a proxy (mode redirect) that is NotConnected: no replica of the discovery server knows it. What it says about it is in `kubectl logs lost-0 -c plumbline-proxy`\n",
+		"lost-0":  "error: pod lost-0 has a proxy (mode redirect) that is NotConnected: no replica of the discovery server knows it. Its own log is in `kubectl logs lost-0 -c plumbline-proxy`\n",
 		"plain-0": "error: pod plain-0 has no proxy: it was made without one (the label plumbline.dev/inject asks for it)\n",
 		"waits-0": "error: pod waits-0 has a proxy (mode redirect), and does not run: its phase is Pending\n",
 		"none":    "Error from server (NotFound): pods \"none\" not found\n",
@@ -245,7 +245,7 @@ func TestProxies_SaysWhyAPodIsNotConnected(t *testing.T) {
 func TestProxies_NamesTheReplicaThatDoesNotAnswer(t *testing.T) {
 	d := meshOf()
 	d.replicas["xds-b"].away = errors.New("no route to host")
-	const silent = "error: 1 of 2 replicas of the discovery server did not answer, and what their proxies have is not known: xds-b (reading proxies: no route to host)\n"
+	const silent = "error: 1 of 2 replicas of the discovery server did not answer, and the resources of their proxies are unknown: xds-b (reading proxies: no route to host)\n"
 	got := d.run(t, "proxies", "--no-headers")
 	want := "front-0 Held 1/2 0 1 0 60m\nfront-1 Unknown <unknown>\nlost-0 Unknown <unknown>\nslow-0 Unknown <unknown>"
 	if diff := cmp.Diff(clitest.Answer{Code: 1, Stdout: want, Stderr: silent}, clitest.Answer{Code: got.Code, Stdout: squeezed(got.Stdout), Stderr: got.Stderr}); diff != "" {
@@ -299,7 +299,7 @@ func TestProxies_RefusesWhatMakesNoSense(t *testing.T) {
 		"a strange service":             {[]string{"--service=a/b/c"}, `invalid --service "a/b/c", want [namespace/]name`},
 		"half a service":                {[]string{"--service=a/"}, `invalid --service "a/", want [namespace/]name`},
 		"a service of one that is away": {[]string{"--service=a", "--stage=NotConnected"}, "--service and --stage NotConnected exclude each other"},
-		"a stage of no resource":        {[]string{"a", "--stage=Blocked"}, "--stage Blocked is none of a resource"},
+		"a stage of no resource":        {[]string{"a", "--stage=Blocked"}, "--stage Blocked is not a stage of a resource"},
 		"an output that there is not":   {[]string{"-o", "name"}, "unable to match a printer"},
 	} {
 		t.Run(name, func(t *testing.T) {

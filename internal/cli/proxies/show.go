@@ -154,7 +154,7 @@ func whyNotConnected(ctx context.Context, c *invocation.Cluster, report *listRep
 	case report.silent() != nil:
 		return fmt.Errorf("pod %s has a proxy (mode %s) that no replica knows which answered", name, mode)
 	}
-	return fmt.Errorf("pod %s has a proxy (mode %s) that is %s: no replica of the discovery server knows it. What it says about it is in `kubectl logs %s -c %s`",
+	return fmt.Errorf("pod %s has a proxy (mode %s) that is %s: no replica of the discovery server knows it. Its own log is in `kubectl logs %s -c %s`",
 		name, mode, stageNotConnected, name, inject.ProxyContainer)
 }
 
@@ -171,10 +171,10 @@ func (a *app) describeProxy(p *proxyReport, o *options) error {
 		d.Field("Token", "until "+wording.FormatTimestamp(metav1.NewTime(p.TokenExpires)))
 	}
 	if p.Blocked {
-		d.Field("Blocked", "it does not read what it is sent; what it has is not known")
+		d.Field("Blocked", "it does not read its stream; its resources are unknown")
 	}
 	if p.Waiting {
-		d.Field("Waiting", "it has asked for nothing yet, or waits for its turn to start")
+		d.Field("Waiting", "it has asked for no resources yet, or waits for its turn to start")
 	}
 	for _, what := range p.Unserved {
 		d.Field("Unserved", what)

@@ -20,13 +20,14 @@ func (a *app) getCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "get NAME",
-		Short: "Show a release: its stages, what the judge has counted, what it waits for",
-		Long: `Show the run of a release: its stages, the weights that are wanted and acknowledged, the
-observed shares, the error rates of both variations with bounds of 95 %, the verdict of
-the judge with its bets, the ratio of both rates, φ (the dispersion) and the counts, the
-wait of the run and the stage after that, the works of the executor, and the last lines of the history. Of a
-release with the model TargetGroup or Hybrid: the replicas that are wanted, the ready pods, and those that have
-restarted in the stage. "–" stands for a value that the status does not have.`,
+		Short: "Show a release: its stages, the counts of the judge, the reason of a wait",
+		Long: `Show the run of a release: its stages, the wanted and the acknowledged weights, and the
+observed shares. It has the error rates of both variations with bounds of 95 %, the
+verdict of the judge with its bets, the ratio of both rates, φ (the dispersion) and the
+counts. Then follow the wait of the run and the next stage, the works of the executor,
+and the last lines of the history. With the model TargetGroup or Hybrid it has the
+wanted replicas, the ready pods, and those that have restarted in the stage. "–" stands
+for a value that the status does not have.`,
 		Example: invocation.Examples("# How far is the rollout of web", "%s release get web"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {

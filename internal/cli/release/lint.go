@@ -34,21 +34,22 @@ func (a *app) lintCommand() *cobra.Command {
 		Use:   "lint -f FILE",
 		Short: "Check manifests of releases and strategies against the cluster",
 		Long: `Check manifests of ABReleases and RolloutStrategies: a dry run of the write, the Service,
-the workloads and their ready pods, the pods that the Service selects, the pods of a clone,
-other releases with the same canary, the binding of the executor, and the stages. The command stores nothing, and tells the least time that a run takes. What you may not read is
-named, and not checked.
+the workloads and their ready pods, the pods that the Service selects, the pods of a
+clone, other releases with the same canary, the binding of the executor, and the stages.
+The command stores no object, and shows the least time that a run takes. It names the
+parts that you may not read, and does not check them.
 
-The forecast tells when each stage finds a canary with ten or three times the errors of the
-active variation, and how long a healthy canary takes. The load is the one that the status
-of the release has measured. Where the status has none, give --requests-per-minute and
+The forecast shows when each stage finds a canary with ten or three times the errors of
+the active variation, and how long a healthy canary takes. The load is the measured one
+in the status of the release. Without it, give --requests-per-minute and
 --error-rate. The times are near the median; proxies with very different loads, and errors
 that come in bursts, make them longer.
 
-The exit code is 0 without a finding, 1 with findings, and 2 on an error, or when something
+The exit code is 0 without a finding, 1 with findings, and 2 on an error, or when a part
 could not be checked.`,
 		Example: invocation.Examples(
 			"# Check a manifest before it is applied", "%s release lint -f release.yaml",
-			"# Check what a tool renders", "kustomize build . | %s release lint -f -",
+			"# Check the output of a tool", "kustomize build . | %s release lint -f -",
 			"# Foresee a run of a Service that is not measured yet", "%s release lint -f release.yaml --requests-per-minute 3000 --error-rate 0.3"),
 		Annotations: map[string]string{invocation.TroubleAnnotation: "release lint"},
 		Args:        invocation.NoArguments,

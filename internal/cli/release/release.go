@@ -52,8 +52,8 @@ func (a *app) listCommand() *cobra.Command {
 	o := &listOptions{ListOutput: invocation.NewListOutput()}
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List releases: their stage, their verdict, and what they wait for",
-		Long: `List the ABReleases of the namespace: what is in force, the stage of the run, the
+		Short: "List releases: their stage, their verdict, and the reasons of their waits",
+		Long: `List the ABReleases of the namespace: the effective split, the stage of the run, the
 verdict of the judge, and the reason of the wait.`,
 		Example: invocation.Examples(
 			"# The releases of the namespace", "%s release list",

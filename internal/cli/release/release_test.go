@@ -81,7 +81,7 @@ func working() *v1alpha1.ABRelease {
 	r.Status.Rollout.Run.Clone = &v1alpha1.RolloutClone{Promotion: v1alpha1.PromotionUpdateBaseline, QueuedTime: new(clitest.Before(2 * time.Minute))}
 	r.Status.Rollout.Works = []v1alpha1.RolloutWork{
 		{Number: 1, Run: 7, Verb: v1alpha1.WorkHoldMinReplicas, Replicas: new(int32(6)), Phase: v1alpha1.WorkSucceeded},
-		{Number: 2, Run: 7, Verb: v1alpha1.WorkCreateClone, Replicas: new(int32(1)), Phase: v1alpha1.WorkSucceeded, Message: "nothing had to be written"},
+		{Number: 2, Run: 7, Verb: v1alpha1.WorkCreateClone, Replicas: new(int32(1)), Phase: v1alpha1.WorkSucceeded, Message: "no write was necessary"},
 		{Number: 3, Run: 7, Verb: v1alpha1.WorkScale, Replicas: new(int32(2)), Phase: v1alpha1.WorkRefused, Message: "Halted: carol has halted it\x1b[31m"},
 		{Number: 4, Run: 7, Verb: v1alpha1.WorkUpdateBaseline, Phase: v1alpha1.WorkPending},
 	}
@@ -203,7 +203,7 @@ func TestVerbs(t *testing.T) {
 			sent: &v1alpha1.RolloutControl{Verb: "Approve", Run: 7, Stage: 2, RequestedBy: "alice"},
 		},
 		"a release without a rollout has no verbs": {
-			release: static, args: []string{"start", "web"}, want: clitest.Answer{Code: 1, Stderr: "error: shop/web was not started: it has no spec.rollout, so its percentages are what proxies are told\n"},
+			release: static, args: []string{"start", "web"}, want: clitest.Answer{Code: 1, Stderr: "error: shop/web was not started: it has no spec.rollout, so proxies get its percentages\n"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

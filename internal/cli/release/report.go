@@ -112,9 +112,9 @@ func (a *app) reportCommand() *cobra.Command {
 		Use:   "report NAME",
 		Short: "Write a report of the last run: stages, numbers with bounds, verdict, history",
 		Long: `Write a report of the run that began last: its stages, the error rates with bounds of
-95 %, the verdict of the judge, the end, and the history that the status still has. The
-report is one file without scripts and without references to other files. Without -o the
-report is Markdown.`,
+95 %, the verdict of the judge, the end, and the history that the status still has.
+The report is one file, without scripts and without references to other files. Without
+-o it is Markdown.`,
 		Example: invocation.Examples(
 			"# Keep the run of web", "%s release report web -o html > web.html"),
 		RunE: func(cmd *cobra.Command, args []string) error {

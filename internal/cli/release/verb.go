@@ -34,24 +34,24 @@ var verbs = []verb{
 	{
 		name: "advance", asks: "Advance", done: "advanced", stage: true, short: "Go on to the next stage, or to a later one",
 		long: `Go on to the next stage, or to the one that --stage names; stages between are
-skipped. A run goes forward alone, and past no stage that wants an approval and has none.`,
+skipped. A run goes forward alone, and stops at each stage that needs an approval.`,
 		examples: invocation.Examples("# To the next stage", "%s release advance web", "# To stage 3", "%s release advance web --stage 3"),
 	},
 	{
 		name: "approve", asks: "Approve", done: "approved", stage: true, short: "Approve the stage under way",
 		long: `Approve the stage under way, which then goes on when it has passed. It takes the verb
 approve on the release. Where spec.rollout.approval is NotAuthor, the author of the run
-cannot approve it.`, examples: invocation.Examples("# Approve what runs now", "%s release approve web"),
+cannot approve it.`, examples: invocation.Examples("# Approve the stage under way", "%s release approve web"),
 	},
 	{
 		name: "skip", asks: "Skip", done: "skipped", stage: true, short: "Skip the stage under way, or the cohort check",
-		long: `Skip the stage under way, whatever the judge says, or the cohort check before the first
-stage. It takes the verb skip on the release.`, examples: invocation.Examples("# Skip what runs now", "%s release skip web"),
+		long: `Skip the stage under way, against any verdict of the judge, or the cohort check before
+the first stage. It takes the verb skip on the release.`, examples: invocation.Examples("# Skip the stage under way", "%s release skip web"),
 	},
 	{
 		name: "promote", asks: "Promote", done: "promoted", variation: true, short: "Give all requests to a variation",
-		long: `Give all requests to a variation: to the canary, whatever the judge says, or to the
-active one, which ends the run without blame. It takes the verb promote on the release.`,
+		long: `Give all requests to a variation: to the canary, against any verdict of the judge, or to
+the active one, which ends the run without blame. It takes the verb promote on the release.`,
 		examples: invocation.Examples("# End the run in favor of green", "%s release promote web --variation green"),
 	},
 	{
@@ -62,8 +62,8 @@ bad: no run takes it up until a person retries it.`, examples: invocation.Exampl
 	{
 		name: "retry", asks: "Retry", done: "retried", short: "Try a failed stage, a refused work or a rejected revision again",
 		long: `Measure a failed stage again, ask the executor again for a work that was refused or
-failed, or begin a run with the revision that was rolled back. It takes the verb retry on
-the release.`, examples: invocation.Examples("# Try it again", "%s release retry web"),
+failed, or begin a run with the revision that was rolled back. That takes the verb retry
+on the release.`, examples: invocation.Examples("# Try it again", "%s release retry web"),
 	},
 }
 
@@ -89,7 +89,7 @@ func (a *app) verbCommand(v verb) *cobra.Command {
 		cmd.Flags().StringVar(&o.variation, "variation", "", "The variation that gets all requests.")
 	}
 	invocation.AddReasonFlag(cmd, &o.reason)
-	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, only print what would be asked. If server, submit the request without persisting it.")
+	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, only print the request. If server, submit the request without persisting it.")
 	cmd.Flags().DurationVar(&o.wait, "wait", invocation.DefaultWait, "How long to wait until the discovery server has answered; 0s: do not wait.")
 	return cmd
 }
@@ -162,7 +162,7 @@ func (a *app) await(ctx context.Context, c *invocation.Cluster, r *v1alpha1.ABRe
 
 func (a *app) pauseCommand(name string, pause v1alpha1.Toggle) *cobra.Command {
 	var dryRun string
-	short, long := "Keep a run from going forward", "Keep a run from going forward. A failure rolls back all the same."
+	short, long := "Keep a run from going forward", "Keep a run from going forward. A failure still rolls back."
 	done := "paused"
 	if pause == v1alpha1.Disabled {
 		short, long, done = "Let a paused run go on", "Let a paused run go on.", "resumed"
@@ -180,7 +180,7 @@ func (a *app) pauseCommand(name string, pause v1alpha1.Toggle) *cobra.Command {
 		},
 		ValidArgsFunction: a.completeRelease,
 	}
-	invocation.AddDryRunFlag(cmd, &dryRun, "If client, only print what would be done. If server, submit the request without persisting it.")
+	invocation.AddDryRunFlag(cmd, &dryRun, "If client, only print the request. If server, submit the request without persisting it.")
 	return cmd
 }
 

@@ -35,20 +35,20 @@ func (a *app) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch NAME",
 		Short: "Follow a release, and end when it is where you want it",
-		Long: `Follow a release. On a terminal the screen of "release get" is drawn anew, with bars for
-the bets that the command has seen: the highest bar fails the canary. Elsewhere each new
-event of the history, and each new wait, is one line; the first lines are the events
-of the run that began last. A connection that breaks is taken up again.
+		Long: `Follow a release. On a terminal the command redraws the screen of "release get", with
+bars for the bets that it has seen: the highest bar fails the canary. Elsewhere each new
+event of the history, and each new wait, is one line. The first lines are the events
+of the run that began last. The command reconnects when a connection breaks.
 
 --until names the state that ends the command: Completed, RolledBack, Ended (either of
 both), Stage=N (the run has reached that stage) or Waiting=REASON. Without --until the
 command goes on until you interrupt it. A state that the release has already ends the
-command at once. The run is the one that is on, or else the next one; --run names another
+command at once. The run is the one that is on, or else the next one. --run names another
 one, which may have ended.
 
-The exit code is 0 when the release has reached the state, 3 when the run has ended
-otherwise, 124 when --timeout is over, and 1 on an error, such as the deletion of the
-release.`,
+The exit code is 0 when the release has reached the state, and 3 when the run has ended
+otherwise. It is 124 when --timeout is over, and 1 on an error, such as the deletion of
+the release.`,
 		Example: invocation.Examples(
 			"# Follow the rollout of web", "%s release watch web",
 			"# Fail a pipeline when run 8 is rolled back", "%s release watch web --run 8 --until Completed --timeout 2h",

@@ -20,13 +20,14 @@ func (a *app) whyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why NAME",
 		Short: "Tell why a run goes on, holds, or has ended",
-		Long: `Tell what a run needs to go on, gate by gate, in the order in which the discovery server
-looks at the gates. "✓" is open, "✗" holds, and "?" is not known. The text behind "→"
-says what opens the gate.
+		Long: `Show the conditions of a run, gate by gate, in the order in which the discovery server
+checks the gates. "✓" is open, "✗" holds, and "?" is unknown. The text behind "→"
+names the condition that opens the gate.
 
-About a run that has ended, the command tells the reason, the numbers of the last verdict,
-the revision that is rejected, and the command that tries the revision again.`,
-		Example: invocation.Examples("# What does the rollout of web wait for", "%s release why web"),
+About a run that has ended, the command shows the reason, the numbers of the last
+verdict and the rejected revision. It also shows the command that tries the revision
+again.`,
+		Example: invocation.Examples("# Show the reason for which the rollout of web waits", "%s release why web"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return invocation.UsageErrorf(cmd, "name one release")
@@ -80,7 +81,7 @@ func describeWhy(r *v1alpha1.ABRelease, e *progress.Explanation) string {
 	var d invocation.Description
 	switch {
 	case r.Spec.Rollout == nil:
-		d.Line(0, "%s has no spec.rollout: its percentages are what proxies are told", releaseName(r))
+		d.Line(0, "%s has no spec.rollout: proxies get its percentages", releaseName(r))
 		return d.String()
 	case e.Run == nil:
 		d.Line(0, "%s has no run yet", releaseName(r))

@@ -43,27 +43,27 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	var o remediateOptions
 	cmd := &cobra.Command{
 		Use:   "remediate TYPE/NAME ... --policy POLICY",
-		Short: "Put drifted objects back now, in your name",
-		Long: `Ask an active policy to put drifted objects of the namespace back now. The assessor
+		Short: "Remediate drifted objects now, in your name",
+		Long: `Ask an active policy to remediate drifted objects of the namespace now. The assessor
 makes a plan in your name with the planner of the policy: its action, its limits, its
-brakes and its exceptions hold. Your word stands for the trigger, the schedule, the
-minimum severity and both bounds of the age; and for the decision of a person, after
-three plans in vain or a canceled one. The plan writes an object only if you may, and
-the author of the policy may too.
+halts and its exceptions hold. Your request stands for the trigger, the schedule, the
+minimum severity and both bounds of the age. It also stands for the decision of a person,
+after three plans in vain or a canceled one. The plan writes an object only if you may,
+and the author of the policy may too.
 
-The request names the state that runs now: an object that changes before the plan is
-made is left alone. An object that is left out is named with the reason, and the exit
-code is then 1.
+The request names the observed state: an object that changes before the plan is
+made is left alone. The command names each object that is left out, with the reason, and
+the exit code is then 1.
 
 --to chooses the authorized state that a rollback leads to, by its number in "history";
 the action of the policy must be Rollback. --dry-run shows the plan and tries each write
 as "plan preview" does; --dry-run=server sends the request without storing it.
 
 -o prints the RemediationRequest with its answer: status.planName names the plan. With
---dry-run it prints what "plan preview" prints.`,
+--dry-run it prints the output of "plan preview".`,
 		Example: invocation.Examples(
-			"# Put back what is too old for the policy", "%s remediate deploy/web --policy production --reason 'INC-9, agreed with ops'",
-			"# See what that would do", "%s remediate deploy/web deploy/cart --policy production --dry-run",
+			"# Remediate drift that is too old for the policy", "%s remediate deploy/web --policy production --reason 'INC-9, agreed with ops'",
+			"# Preview that", "%s remediate deploy/web deploy/cart --policy production --dry-run",
 			"# Roll back to an authorized state of before", "%s remediate deploy/web --policy production-rollback --to 3"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.remediate(cmd, args, o)
@@ -71,7 +71,7 @@ as "plan preview" does; --dry-run=server sends the request without storing it.
 		ValidArgsFunction: guarded.CompleteObject(a.Invocation),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.policy, "policy", "", "The RemediationPolicy whose action and limits count; required.")
+	flags.StringVar(&o.policy, "policy", "", "The RemediationPolicy with the action and the limits that count; required.")
 	flags.Int64Var(&o.to, "to", 0, "The revision that a rollback of one object leads to; the last one that was ready, when left out.")
 	invocation.AddReasonFlag(cmd, &o.reason)
 	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, show the plan and try its writes. If server, submit the request without persisting it.")
@@ -162,7 +162,7 @@ func chooseDrifted(found []v1alpha1.Baseline) ([]v1alpha1.Baseline, error) {
 	for i := range found {
 		b := &found[i]
 		if why := actions.RefuseRemediation(b); why != "" {
-			failed = append(failed, fmt.Errorf("%s is not put back: %s", wording.QualifiedName(b), why.Words()))
+			failed = append(failed, fmt.Errorf("%s is not remediated: %s", wording.QualifiedName(b), why.Words()))
 			continue
 		}
 		chosen = append(chosen, *b)
@@ -210,9 +210,9 @@ func (a *app) previewRequest(ctx context.Context, c *invocation.Cluster, policy 
 	}
 	switch {
 	case len(report.Problems) > 0:
-		return fmt.Errorf("nothing would be put back: policy %s makes no plans before it is put right", policy.Name)
+		return fmt.Errorf("the request would have no effect: policy %s makes no plans before its spec is fixed", policy.Name)
 	case len(report.LeftOut) > 0:
-		return fmt.Errorf("%d of %s would not be put back", len(report.LeftOut), plural.Of(len(request.Spec.Targets), "object"))
+		return fmt.Errorf("%d of %s would not be remediated", len(report.LeftOut), plural.Of(len(request.Spec.Targets), "object"))
 	}
 	return nil
 }

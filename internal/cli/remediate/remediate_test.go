@@ -94,11 +94,11 @@ func TestRemediate_Asks(t *testing.T) {
 		},
 		"a limit that holds is told": {
 			answer: refused("BlastRadius", "one operation has at most 1 target, and it is taken"), args: []string{"deployment/web"}, code: 1,
-			stderr: "error: shop/deployment.apps/web is not put back: BlastRadius: one operation has at most 1 target, and it is taken\n",
+			stderr: "error: shop/deployment.apps/web is not remediated: BlastRadius: one operation has at most 1 target, and it is taken\n",
 		},
 		"a plan that has it is named, and how to begin it": {
 			answer: refused("UnderWay", "plan q has it"), args: []string{"deployment/web"}, code: 1,
-			stderr: "error: shop/deployment.apps/web is not put back: UnderWay: plan q has it; to begin that plan now, use \"kubectl plumbline plan execute\"\n",
+			stderr: "error: shop/deployment.apps/web is not remediated: UnderWay: plan q has it; to begin that plan now, use \"kubectl plumbline plan execute\"\n",
 		},
 		"what the policy refuses as a whole is told": {
 			answer: v1alpha1.RemediationRequestStatus{Outcome: v1alpha1.RequestRefused, Message: "the request was not answered within 10m0s"},
@@ -116,7 +116,7 @@ func TestRemediate_Asks(t *testing.T) {
 		},
 		"an object beside one that has not drifted": {
 			args: []string{"deployment/web", "deployment/calm", "--wait", "0s"}, code: 1,
-			stdout: "shop/deployment.apps/web remediation requested as remediate-x\n", stderr: "error: shop/deployment.apps/calm is not put back: it is in sync, nothing to put back\n",
+			stdout: "shop/deployment.apps/web remediation requested as remediate-x\n", stderr: "error: shop/deployment.apps/calm is not remediated: it is in sync: there is no drift to remediate\n",
 		},
 		"a rollback to a chosen state": {
 			policy: []func(*v1alpha1.RemediationPolicy){rollsBack}, args: []string{"deployment/web", "--to", "3", "--wait", "0s"},

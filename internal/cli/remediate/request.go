@@ -102,7 +102,7 @@ func (a *app) tellAnswer(baselines []v1alpha1.Baseline, request *v1alpha1.Remedi
 	for i := range baselines {
 		b := &baselines[i]
 		if l, out := left[b.Name]; out || answer.PlanName == "" {
-			failed = append(failed, fmt.Errorf("%s is not put back: %s", wording.QualifiedName(b), invocation.Printable(leftOutWords(l))))
+			failed = append(failed, fmt.Errorf("%s is not remediated: %s", wording.QualifiedName(b), invocation.Printable(leftOutWords(l))))
 			continue
 		}
 		if o.output != "" {

@@ -30,9 +30,9 @@ func CheckCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check (TYPE/NAME ... | [TYPE] --all | -l SELECTOR)",
 		Short: "Have objects checked now, and show their state",
-		Long: `Ask the assessor to read objects and compare them with what was authorized now,
-whatever their resync period says, wait for it, and show their state as status
-does. What is asked for is an annotation on the Baseline; the object is not
+		Long: `Ask the assessor to read objects and compare them with their authorized state now,
+regardless of their resync period. Wait for it, and show their state as status
+does. The request is an annotation on the Baseline; the object is not
 touched.
 
 --exit-code answers as that of status.`,

@@ -34,12 +34,12 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [TYPE | TYPE/NAME ...]",
 		Short: "Show the state of guarded objects, worst first",
-		Long: `Show the state of guarded objects, worst first: what drifted, how badly, who
-changed it and since when.
+		Long: `Show the state of guarded objects, worst first: the number and severity of
+differences, their writer and their age.
 
 With --exit-code the answer is the exit code: 0 when every object shown is in
-sync, 1 when one drifted or is missing, 2 when that cannot be said (an object
-that could not be read, nothing guarded at all, or an error).`,
+sync, and 1 when one drifted or is missing. It is 2 when the state is unknown (an
+object that could not be read, no guarded object, or an error).`,
 		Example: invocation.Examples(
 			"# All guarded objects of the namespace", "%s status",
 			"# Of all namespaces, with score, authorizer and guards", "%s status -A -o wide",

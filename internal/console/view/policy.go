@@ -119,7 +119,7 @@ func policyFacts(p *v1alpha1.RemediationPolicy, now time.Time) []wording.Field {
 
 // matrixOf has a row for each drift, and a column for each gate. The names of gates of ledgers say which.
 func matrixOf(explanations []explain.Explanation) *Table {
-	t := &Table{Caption: "Drifts and gates: ✓ is open, ✗ is closed, and ? is not known", Columns: []string{"Object"}, Empty: "Nothing has drifted that the policy selects."}
+	t := &Table{Caption: "Drifts and gates: ✓ is open, ✗ is closed, and ? is not known", Columns: []string{"Object"}, Empty: "No object that the policy selects has drifted."}
 	for i := range explanations {
 		for _, g := range explanations[i].Gates {
 			if !slices.Contains(t.Columns, g.Name) {

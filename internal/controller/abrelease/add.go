@@ -111,7 +111,7 @@ func installed(ctx context.Context, mgr ctrl.Manager, log logr.Logger) bool {
 		}
 		if !told && meta.IsNoMatchError(err) {
 			told = true
-			log.Info("the cluster does not have ABReleases, so nothing is divided; install the chart's kinds")
+			log.Info("the cluster does not have ABReleases, so requests are not divided; install the chart's kinds")
 		}
 		timer := time.NewTimer(kindAgain)
 		select {

@@ -33,7 +33,7 @@ func (r *Reconciler) analyze(ctx context.Context, s *subject, before rollout.Sta
 	a := &analysis{Analysis: rollout.AnalysisOf(&s.release.Status), config: judge.DefaultConfig(before.Run.Canary, before.ComparedWith())}
 	a.config.Buckets = signals.Bounds()
 	if a.Problem != "" {
-		r.Log.Info("the checkpoint of a run could not be read; its measurement begins anew", "release", s.release.Namespace+"/"+s.release.Name, "error", a.Problem)
+		r.Log.Info("the checkpoint of a run could not be read; its measurement restarts", "release", s.release.Namespace+"/"+s.release.Name, "error", a.Problem)
 	}
 	sequence := uint64(0)
 	if standing.Acknowledged && standing.Checking == before.IsChecking() && standing.Comparison == before.Comparison() && len(s.decision.After.Clamped) == 0 {
@@ -67,7 +67,7 @@ func (r *Reconciler) count(ctx context.Context, s *subject, a *analysis) bool {
 	for range measurements {
 		m, err := s.router.Measure(ctx, a.State.Cursor())
 		if err != nil {
-			r.Log.V(1).Info("what was counted is not known", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
+			r.Log.V(1).Info("the counts of the run are unknown", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
 			return false
 		}
 		a.State.Count(&a.config, &m)
@@ -104,6 +104,6 @@ func (r *Reconciler) writeAnalysis(s *subject, was, status *v1alpha1.ABReleaseSt
 	}
 	if err := s.analysis.Write(status.Rollout, &s.analysis.config, s.analysis.assessment); err != nil {
 		s.tally.Counts = rollout.Counts{} // the next look counts it again
-		r.Log.Info("what was counted is not kept; another process would begin anew", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
+		r.Log.Info("the counts of the run are not kept; another process would restart the measurement", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
 	}
 }

@@ -79,7 +79,7 @@ func (l *Ledger) hold(ctx context.Context, service types.NamespacedName, r *v1al
 	err = l.change(ctx, func(entries map[string]release.Entry, unread map[string]error) error {
 		// A release with a sequence of its own says how far the Service is.
 		if unread[key] != nil && before == 0 {
-			return fmt.Errorf("%w; put the entry right, or take it out and restart the proxies of its Service", unread[key])
+			return fmt.Errorf("%w; correct the entry, or take it out and restart the proxies of its Service", unread[key])
 		}
 		settle(entries, client.ObjectKeyFromObject(r), string(r.UID))
 		e := entries[key]

@@ -26,7 +26,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		entries: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "plumbline_xds_sequences_entries",
-			Help: "Services whose sequence is kept in the ConfigMap of sequences; on the leader.",
+			Help: "Services with a sequence in the ConfigMap of sequences; on the leader.",
 		}),
 		bytes: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "plumbline_xds_sequences_bytes",

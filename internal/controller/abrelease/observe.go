@@ -37,12 +37,12 @@ func (r *Reconciler) observe(ctx context.Context, s *subject) error {
 		if later := (*traffic.LaterError)(nil); errors.As(err, &later) {
 			s.facts.Ahead = later.Sequence
 		}
-		r.Log.Info("the router was not told what is in force; it is told again", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
+		r.Log.Info("applying the split failed; retrying", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
 		return nil
 	}
 	seen, err := s.router.Observe(ctx)
 	if err != nil {
-		r.Log.V(1).Info("what became of a split is not known", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
+		r.Log.V(1).Info("the state of a split is unknown", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
 		return nil
 	}
 	s.seen, s.facts.Ahead = &seen, seen.Ahead
@@ -55,7 +55,7 @@ func (r *Reconciler) raise(ctx context.Context, s *subject) error {
 	if s.facts.Ahead == 0 || s.decision.After == nil || s.facts.Ahead < s.decision.After.Split.Sequence {
 		return nil
 	}
-	r.Log.Info("the sequence in force is raised above that of proxies: was the store put back?", "release", s.release.Namespace+"/"+s.release.Name,
+	r.Log.Info("the effective sequence is raised above that of proxies: was the store restored?", "release", s.release.Namespace+"/"+s.release.Name,
 		"effective", s.decision.After.Split.Sequence, "ahead", s.facts.Ahead)
 	s.seen = nil
 	return r.decide(ctx, s)

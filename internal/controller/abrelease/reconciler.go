@@ -127,7 +127,7 @@ type subject struct {
 	// mesh is what would become of the Service.
 	mesh     ir.Mesh
 	decision release.Decision
-	// rollout is nil for a release without stages, and for one of which no split is in force.
+	// rollout is nil for a release without stages, and for one of which no split is effective.
 	rollout *rollout.Decision
 	// cohort is what the cohort check under way shows.
 	cohort rollout.Cohort

@@ -254,7 +254,7 @@ func TestAReleaseIsNotReadyOverConnectionsThatAreOlderThanTheManagement(t *testi
 	}
 	w.router.Say(all)
 	r := w.look()
-	const text = "connections that pods have kept since before Service web was managed (2026-03-02T12:00:00Z) go past the split; pods that old: 4: restart shop/a, shop/b, shop/c, ..., or wait until 2026-03-02T12:10:00Z"
+	const text = "connections that pods have kept since before Service web was managed (2026-03-02T12:00:00Z) bypass the split; pods that old: 4: restart shop/a, shop/b, shop/c, ..., or wait until 2026-03-02T12:10:00Z"
 	for kind, want := range map[string]metav1.ConditionStatus{
 		v1alpha1.ConditionDegraded: metav1.ConditionTrue, v1alpha1.ConditionAcknowledged: metav1.ConditionFalse, v1alpha1.ConditionReady: metav1.ConditionFalse,
 	} {

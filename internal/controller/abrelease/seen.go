@@ -131,7 +131,7 @@ func (s *subject) olderText() string {
 	if len(named) > 3 {
 		named, rest = named[:3], ", ..."
 	}
-	return fmt.Sprintf("connections that pods have kept since before Service %s was managed (%s) go past the split; pods that old: %d: restart %s%s, or wait until %s",
+	return fmt.Sprintf("connections that pods have kept since before Service %s was managed (%s) bypass the split; pods that old: %d: restart %s%s, or wait until %s",
 		s.release.Spec.ServiceName, s.decision.After.ManagedSince.UTC().Format(time.RFC3339), len(s.seen.NotYetRedirected),
 		strings.Join(named, ", "), rest, s.seen.RedirectedAt.UTC().Format(time.RFC3339))
 }
@@ -208,7 +208,7 @@ func (s *subject) holdText() string {
 // nobodyText says how many pods could send requests to the Service by a proxy.
 func (s *subject) nobodyText() string {
 	around, service := s.seen.Around, s.release.Spec.ServiceName
-	text := fmt.Sprintf("no proxy routes requests to Service %s: of %d running pods in namespace %s %d have a proxy, and the proxies of %d route to the Service",
+	text := fmt.Sprintf("no proxy routes requests to Service %s: of %d running pods in namespace %s %d have a proxy, and the proxies of %d route there",
 		service, around.Pods, s.release.Namespace, around.Proxied, around.Routing)
 	if len(s.seen.Gone) > 0 {
 		text += "; not counted: " + listed(s.seen.Gone)

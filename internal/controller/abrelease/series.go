@@ -18,7 +18,7 @@ const (
 
 // The label is release_namespace, as Prometheus gives the pods that it scrapes the label namespace.
 var weightDesc = prometheus.NewDesc("plumbline_release_weight_ratio",
-	"Part of the requests of a Service at a variation, from 0 to 1, while a run is on, by kind: wanted, acknowledged (by all proxies), seen; on the leader.",
+	"Part of the requests of a Service at a variation, from 0 to 1, while a run is under way, by kind: wanted, acknowledged (by all proxies), seen; on the leader.",
 	[]string{"release_namespace", "release", "variation", "kind"}, nil)
 
 // weight of one variation. Each part is from 0 to 1; a part that is not known is missing.

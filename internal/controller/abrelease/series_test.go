@@ -96,7 +96,7 @@ func TestSeriesNameReleasesWhileARunIsOn(t *testing.T) {
 	want("")
 	w.looks()
 	w.look()
-	want(`# HELP plumbline_release_weight_ratio Part of the requests of a Service at a variation, from 0 to 1, while a run is on, by kind: wanted, acknowledged (by all proxies), seen; on the leader.
+	want(`# HELP plumbline_release_weight_ratio Part of the requests of a Service at a variation, from 0 to 1, while a run is under way, by kind: wanted, acknowledged (by all proxies), seen; on the leader.
 # TYPE plumbline_release_weight_ratio gauge
 plumbline_release_weight_ratio{kind="acknowledged",release="web",release_namespace="shop",variation="canary"} 0.1
 plumbline_release_weight_ratio{kind="acknowledged",release="web",release_namespace="shop",variation="stable"} 0.9

@@ -33,14 +33,14 @@ func TestAReleaseThatNoProxyCarriesOutIsNeverReady(t *testing.T) {
 	w.router.Say(traffic.Observation{Knowledge: traffic.NoProxies, Around: traffic.Population{Pods: 5, Proxied: 3}})
 	w.look()
 	r := w.look()
-	text := "no proxy routes requests to Service web: of 5 running pods in namespace shop 3 have a proxy, and the proxies of 0 route to the Service; in mode explicit name the Service in the annotation plumbline.dev/local-ports of the clients"
+	text := "no proxy routes requests to Service web: of 5 running pods in namespace shop 3 have a proxy, and the proxies of 0 route there; in mode explicit name the Service in the annotation plumbline.dev/local-ports of the clients"
 	says(t, r, v1alpha1.ConditionReady, metav1.ConditionFalse, "NoProxies", text)
 	says(t, r, v1alpha1.ConditionAcknowledged, metav1.ConditionFalse, "NoProxies", text)
 	if c := r.Status.Acknowledged; c.Knowledge != "NoProxies" || c.Count != "0/0" || c.Pods != 5 || c.ProxiedPods != 3 || c.RoutingPods != 0 {
 		t.Errorf("it is %+v", c)
 	}
 	w.router.Say(traffic.Observation{Knowledge: traffic.NoProxies, Around: traffic.Population{Pods: 5}})
-	says(t, w.look(), v1alpha1.ConditionReady, metav1.ConditionFalse, "NoProxies", "0 have a proxy, and the proxies of 0 route to the Service; give the clients a proxy")
+	says(t, w.look(), v1alpha1.ConditionReady, metav1.ConditionFalse, "NoProxies", "0 have a proxy, and the proxies of 0 route there; give the clients a proxy")
 }
 
 // outOfSync is one proxy that has not acknowledged, beside one that has.

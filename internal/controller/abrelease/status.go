@@ -121,7 +121,7 @@ func (s *subject) writeConditions(status *v1alpha1.ABReleaseStatus) {
 	s.writeProgressing(set)
 	if s.decision.After == nil {
 		for _, kind := range []string{v1alpha1.ConditionAcknowledged, v1alpha1.ConditionDegraded} {
-			set.Put(kind, metav1.ConditionUnknown, "NotEffective", "no split is in force")
+			set.Put(kind, metav1.ConditionUnknown, "NotEffective", "no split is effective")
 		}
 		return
 	}
@@ -137,7 +137,7 @@ func (s *subject) writeReady(set condition.Set) {
 	case s.invalid != nil && s.decision.After == nil:
 		set.Stalled(reasonInvalid, s.invalid.Error())
 	case s.invalid != nil:
-		set.Stalled(reasonInvalid, s.invalid.Error()+"; what was in force before stays in force")
+		set.Stalled(reasonInvalid, s.invalid.Error()+"; the former split stays effective")
 	case s.refused() != nil:
 		set.Stalled(string(s.refused().Reason), s.refused().Message)
 	case s.sharedCanary != nil:
@@ -163,14 +163,14 @@ func (s *subject) writeStanding(set condition.Set) {
 	case release.Overdue:
 		set.Stalled(reasonOverdue, s.overdueText()+s.holdText())
 	case release.Unobserved:
-		set.Unknown(reasonUnobserved, "it is in force, and nobody says which proxies have it")
+		set.Unknown(reasonUnobserved, "it is effective, and no proxy reports it")
 	case release.Acknowledging:
 		set.Reconciling(reasonAcknowledging, s.acknowledgingText())
 	}
 }
 
 func (s *subject) clampedText(withheld []string) string {
-	return fmt.Sprintf("%s: no ready endpoints; what it would get goes to %s until it has had some for %s", strings.Join(withheld, ", "), s.decision.After.Wanted.Stable(), "10s")
+	return fmt.Sprintf("%s: no ready endpoints; its requests go to %s until it has had some for %s", strings.Join(withheld, ", "), s.decision.After.Wanted.Stable(), "10s")
 }
 
 // effectiveText says what is in force, and what about its pods is not as somebody may

@@ -124,11 +124,11 @@ func TestAlertsOfAnAssessment(t *testing.T) {
 		"an alert that fires again since the write": {until(m, firing(web), firing(again)), end{v1alpha1.AssessedFull, v1alpha1.VerdictIneffective, 5_333, v1alpha1.IntegrityUnchanged, 5 * m},
 			&v1alpha1.MeasuredAlerts{Before: 1, Firing: 1, New: 1}, "", nil, "1 alert fires, 1 of them since the write"},
 		"a new alert of another workload lowers no score": {until(m, firing(), firing(beside, beside)), end{v1alpha1.AssessedFull, v1alpha1.VerdictEffective, 10_000, v1alpha1.IntegrityUnchanged, 5 * m},
-			&v1alpha1.MeasuredAlerts{}, "", []string{"alert Errors began to fire in the namespace"}, "no alert fired, and none fires"},
+			&v1alpha1.MeasuredAlerts{}, "", []string{"alert Errors began to fire in the namespace"}, "no alert fired before, and no alert fires"},
 		"a source that is away": {until(0, nil, nil), end{v1alpha1.AssessedPartial, v1alpha1.VerdictEffective, 10_000, v1alpha1.IntegrityUnchanged, 30 * m},
 			nil, "", nil, "no answer of Alertmanager: the connection is refused"},
 		"defect 17: a source that comes back is asked again": {until(7*m, nil, firing()), end{v1alpha1.AssessedFull, v1alpha1.VerdictEffective, 10_000, v1alpha1.IntegrityUnchanged, 7 * m},
-			&v1alpha1.MeasuredAlerts{}, "", nil, "no alert fired, and none fires"},
+			&v1alpha1.MeasuredAlerts{}, "", nil, "no alert fired before, and no alert fires"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

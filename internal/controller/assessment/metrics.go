@@ -37,12 +37,12 @@ func NewMetrics(registry prometheus.Registerer, now func() time.Time) (*Metrics,
 		}, []string{"reason", "verdict"}),
 		overdue: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "plumbline_effectiveness_deadline_to_verdict_seconds",
-			Help:    "Time from the deadline of an effectiveness assessment to its verdict, of those that had none before the deadline.",
+			Help:    "Time from the deadline of an effectiveness assessment to its verdict, of those without a verdict before the deadline.",
 			Buckets: []float64{.1, .5, 1, 5, 15, 60, 300, 1800},
 		}),
 		components: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_effectiveness_components_total",
-			Help: "Components of effectiveness assessments that have ended, by what became of them: assessed, not_configured or not_answered.",
+			Help: "Components of effectiveness assessments that have ended, by their result: assessed, not_configured or not_answered.",
 		}, []string{"component", "state"}),
 		scores: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "plumbline_effectiveness_component_score",

@@ -65,7 +65,7 @@ func TestHowAnAssessmentEnds(t *testing.T) {
 		"no pod is ready": {
 			pods: twoPods(false, false), want: end{full, v1alpha1.VerdictIneffective, 0, v1alpha1.IntegrityUnchanged, 5 * time.Minute},
 		},
-		"the step wrote nothing": {
+		"the step did not write": {
 			spec: func(s *v1alpha1.EffectivenessAssessmentSpec) {
 				s.Execution, s.WrittenTime = v1alpha1.ExecutionNone, nil
 			},

@@ -34,7 +34,7 @@ type RunOpener struct {
 }
 
 // errUnseen says that the workload that serves could not be read.
-var errUnseen = errors.New("what serves the release could not be read")
+var errUnseen = errors.New("the variation that serves the release could not be read")
 
 // Reconcile begins what is missing of one release.
 func (o *RunOpener) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {

@@ -164,7 +164,7 @@ func TestTheEffectOfARun(t *testing.T) {
 			d := named("web-next", "evil:1")
 			d.Generation++
 			live["web-next"] = d
-		}, outcome{v1alpha1.AssessedSpecDrift, v1alpha1.VerdictInvalidated, 0}, "not what the run left"},
+		}, outcome{v1alpha1.AssessedSpecDrift, v1alpha1.VerdictInvalidated, 0}, "not the one that the run left"},
 		"its replicas are not its revision": {[]bool{true, true}, func(_ *world, live deploymentsLive) {
 			d := live["web-next"]
 			d.Generation, d.Status.ObservedGeneration, d.Spec.Replicas = 8, 8, new(int32(1))
@@ -172,8 +172,8 @@ func TestTheEffectOfARun(t *testing.T) {
 		}, outcome{v1alpha1.AssessedFull, v1alpha1.VerdictEffective, 10_000}, "the write is in effect"},
 		"another run is promoted": {[]bool{true, true}, func(w *world, _ deploymentsLive) {
 			set(w, func(r *v1alpha1.ABRelease) { r.Status.ActiveVariation = "stable" })
-		}, outcome{v1alpha1.AssessedSpecDrift, v1alpha1.VerdictInvalidated, 0}, "not what the run left"},
-		"its workload is gone":                 {[]bool{true, true}, func(_ *world, live deploymentsLive) { delete(live, "web-next") }, outcome{v1alpha1.AssessedSpecDrift, v1alpha1.VerdictInvalidated, 0}, "not what the run left"},
+		}, outcome{v1alpha1.AssessedSpecDrift, v1alpha1.VerdictInvalidated, 0}, "not the one that the run left"},
+		"its workload is gone":                 {[]bool{true, true}, func(_ *world, live deploymentsLive) { delete(live, "web-next") }, outcome{v1alpha1.AssessedSpecDrift, v1alpha1.VerdictInvalidated, 0}, "not the one that the run left"},
 		"its workload cannot be read any more": {[]bool{true, true}, func(_ *world, live deploymentsLive) { live["web-next"] = nil }, outcome{v1alpha1.AssessedExpired, v1alpha1.VerdictInconclusive, -1}, "the answer is lost"},
 		"another release has its name": {[]bool{true, true}, func(w *world, _ deploymentsLive) {
 			set(w, func(r *v1alpha1.ABRelease) { r.UID = "other" })

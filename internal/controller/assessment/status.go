@@ -80,13 +80,13 @@ func (s *subject) summary(d *effect.Decision) string {
 	switch d.Reason {
 	case effect.NoExecution:
 		if s.next.Spec.Subject.Release != nil {
-			return "the run moved nothing"
+			return "the run moved no requests"
 		}
-		return "the step wrote nothing"
+		return "the step did not write"
 	case effect.SpecDrift:
 		switch {
 		case s.next.Spec.Subject.Release != nil:
-			return "what serves the release is not what the run left"
+			return "the variation that serves the release is not the one that the run left"
 		case s.sight.Gone:
 			return "the target is gone"
 		case s.sight.UID != s.next.Spec.Target.UID:

@@ -37,7 +37,7 @@ func setConditions(b *v1alpha1.Baseline, bodyLost bool, now time.Time) {
 	setDegraded(c, &b.Status)
 	switch b.Status.State {
 	case v1alpha1.StateRetired:
-		c.Ready(reasonRetired, "the object was removed by a writer who may remove it")
+		c.Ready(reasonRetired, "a trusted writer removed the object")
 	case v1alpha1.StateNotGuarded:
 		c.Unknown(v1alpha1.ReasonNotGuarded, "no guard selects the object any more")
 	case v1alpha1.StateInSync:
@@ -52,7 +52,7 @@ func setConditions(b *v1alpha1.Baseline, bodyLost bool, now time.Time) {
 			return
 		}
 		if bodyLost {
-			c.Unknown(v1alpha1.ReasonBodyLost, "the authorized body is lost, nothing can be compared; the last findings stand. Accepting what runs now makes it the authorized state")
+			c.Unknown(v1alpha1.ReasonBodyLost, "the authorized body is lost, so the object cannot be compared; the last findings stand. To authorize the observed state, accept it")
 			return
 		}
 		c.Unknown(reasonUnknown, "the object cannot be read; the last findings stand")
@@ -101,9 +101,9 @@ func fightMessage(contention *v1alpha1.Contention) string {
 
 func inSyncMessage(masks []v1alpha1.Mask) string {
 	if len(masks) == 0 {
-		return "nothing differs from what was authorized"
+		return "the object has its authorized content"
 	}
-	return fmt.Sprintf("nothing differs from what was authorized; expected writers moved %d fields", len(masks))
+	return fmt.Sprintf("the object has its authorized content; expected writers moved %d fields", len(masks))
 }
 
 // driftedReason begins with Drifted and ends with the worst finding's type.

@@ -251,7 +251,7 @@ func (d *decision) add(s *subject, effect specguard.Effect) {
 	case specguard.Event:
 		d.events = append(d.events, news{e, d.state.Observed.ResourceVersion})
 	default:
-		panic(fmt.Sprintf("an effect that nobody carries out: %T", effect))
+		panic(fmt.Sprintf("an effect without a handler: %T", effect))
 	}
 }
 

@@ -68,7 +68,7 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock) (*Metric
 			Name: "plumbline_drift_findings_total", Help: "Findings when first seen, by class of finding and of actor.",
 		}, []string{"class", "actor_class"}),
 		joins: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "plumbline_drift_attributions_total", Help: "Findings when first seen, by what names the actor.",
+			Name: "plumbline_drift_attributions_total", Help: "Findings when first seen, by the proof that names the actor.",
 		}, []string{"source"}),
 		detect: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "plumbline_drift_detection_seconds",
@@ -80,21 +80,21 @@ func NewMetrics(registry prometheus.Registerer, clk clock.PassiveClock) (*Metric
 			Buckets: []float64{60, 300, 1800, 3600, 14400, 86400, 604800},
 		}),
 		overflows:    counter("plumbline_assessor_queue_overflow_total", "Transitions merged because an object changed faster than it was assessed."),
-		conflicts:    counter("plumbline_assessor_conflicts_total", "Writes refused because somebody else had written; decided again."),
+		conflicts:    counter("plumbline_assessor_conflicts_total", "Writes rejected because another writer had written; decided again."),
 		completed:    counter("plumbline_assessor_completed_total", "Decisions completed after a crash."),
 		trimFailures: counter("plumbline_assessor_trim_failures_total", "Old revisions that could not be removed for now."),
 		recordGaps:   counter("plumbline_assessor_admission_record_gaps_total", "Times that records of writes may have been lost before they were read."),
-		liveReads:    counter("plumbline_assessor_content_reads_total", "Live reads of objects whose content was not kept when they were judged."),
+		liveReads:    counter("plumbline_assessor_content_reads_total", "Live reads of objects without kept content when they were judged."),
 		displaced: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_assessor_admission_records_dropped_total",
-			Help: "Records of writes that made room for others before anything joined them, by reason: per_object (more than 64 of one object), count (more than 20000), bytes (more than 32 MiB).",
+			Help: "Records of writes that made room for others before they were joined, by reason: per_object (more than 64 of one object), count (more than 20000), bytes (more than 32 MiB).",
 		}, []string{"reason"}),
 		watchErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_assessor_watch_errors_total", Help: "Failed requests of the watches, by kind.",
 		}, []string{"kind"}),
 		eventsSuppressed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_assessor_events_suppressed_total",
-			Help: "Kubernetes Events not made because there were too many (more than 200 at once in a namespace or 1000 in all), by type. Baselines tell all the same.",
+			Help: "Kubernetes Events that were dropped because there were too many (more than 200 at once in a namespace or 1000 in all), by type. Baselines still have the state.",
 		}, []string{"type"}),
 		objects: prometheus.NewDesc("plumbline_drift_objects",
 			"Guarded objects by kind, state and severity; Retired ones while their Baselines are kept.", []string{"kind", "state", "severity"}, nil),

@@ -102,7 +102,7 @@ func TestConditions(t *testing.T) {
 	}{
 		"in sync": {
 			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateInSync},
-			wantStatus: metav1.ConditionTrue, wantReason: "InSync", wantMessage: "nothing differs",
+			wantStatus: metav1.ConditionTrue, wantReason: "InSync", wantMessage: "the object has its authorized content",
 		},
 		"in sync with masks": {
 			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateInSync, Masks: make([]v1alpha1.Mask, 2)},
@@ -131,11 +131,11 @@ func TestConditions(t *testing.T) {
 		},
 		"without its authorized body": {
 			status: v1alpha1.BaselineStatus{State: v1alpha1.StateUnknown}, bodyLost: true,
-			wantStatus: metav1.ConditionUnknown, wantReason: "BodyLost", wantMessage: "Accepting what runs now",
+			wantStatus: metav1.ConditionUnknown, wantReason: "BodyLost", wantMessage: "To authorize the observed state, accept it",
 		},
 		"with a body that is too large": {
 			status:     v1alpha1.BaselineStatus{State: v1alpha1.StateUnknown, Oversized: &v1alpha1.OversizedBody{Size: 900000}},
-			wantStatus: metav1.ConditionUnknown, wantReason: "BodyTooLarge", wantMessage: "has 900000 bytes compressed and a BaselineRevision holds 786432",
+			wantStatus: metav1.ConditionUnknown, wantReason: "BodyTooLarge", wantMessage: "has 900000 bytes compressed, and a BaselineRevision holds 786432",
 		},
 		"a state that nobody knows is unknown": {
 			status:     v1alpha1.BaselineStatus{State: "Strange"},

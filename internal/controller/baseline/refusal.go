@@ -94,7 +94,7 @@ func (r *Reconciler) updateBare(ctx context.Context, b *v1alpha1.Baseline) error
 
 func refusalMessage(why string) string {
 	return "the status cannot be written, so most of it is left out; findingsTotal counts the findings. " +
-		"Put the object back, or make it smaller: " + diff.TruncateText(why, maxRefusalTold)
+		"Revert the object, or make it smaller: " + diff.TruncateText(why, maxRefusalTold)
 }
 
 // refusalReason recognizes an answer that the same status would get again.

@@ -63,7 +63,7 @@ func TestARefusedStatusDoesNotLeaveABaselineInSync(t *testing.T) {
 		want   string
 		filled bool
 	}{
-		"nothing is refused": {want: "Drifted False DriftedOther, 40 of 40 findings", filled: true},
+		"no write is rejected": {want: "Drifted False DriftedOther, 40 of 40 findings", filled: true},
 		"each status with more than one finding is too large": {
 			refuse: func(b *v1alpha1.Baseline) error { return refuseIf(len(b.Status.Findings) > 1, errEtcd) },
 			want:   "Unknown Unknown StatusTooLarge, 1 of 40 findings",

@@ -30,7 +30,7 @@ func (r *Reconciler) release(ctx context.Context, s *subject) (reconcile.Result,
 	}
 	reason, message := v1alpha1.ReasonNotGuarded, "no guard selects the object any more"
 	if len(s.selecting) > 0 {
-		reason, message = reasonSuspended, "its guards are suspended or not in force; nothing is compared"
+		reason, message = reasonSuspended, "its guards are suspended or not active; the object is not compared"
 	}
 	if err := r.markReleased(ctx, s, reason, message); err != nil {
 		return r.failed(ctx, s, err)

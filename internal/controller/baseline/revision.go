@@ -88,10 +88,10 @@ func (r *Reconciler) takeOver(ctx context.Context, s *subject, wanted *v1alpha1.
 		return err
 	}
 	if err := r.Client.Delete(ctx, &found, exactly(&found)...); err != nil {
-		return fmt.Errorf("removing what a crash left: %w", err)
+		return fmt.Errorf("removing the leftovers of a crash: %w", err)
 	}
 	if err := r.Client.Create(ctx, wanted); err != nil {
-		return fmt.Errorf("replacing what a crash left: %w", err)
+		return fmt.Errorf("replacing the leftovers of a crash: %w", err)
 	}
 	return nil
 }

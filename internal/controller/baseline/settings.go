@@ -180,7 +180,7 @@ func (r *Reconciler) setRecreatable(s *subject, b *v1alpha1.Baseline) {
 	c := condition.Set{Conditions: &b.Status.Conditions, Generation: b.Generation, Now: s.now}
 	switch {
 	case b.Status.State == v1alpha1.StateRetired:
-		c.False(ConditionRecreatable, string(resync.ReasonRetired), "the writer who removed the object may")
+		c.False(ConditionRecreatable, string(resync.ReasonRetired), "the writer that removed the object may do so")
 		return
 	case b.Status.State != v1alpha1.StateMissing:
 		c.False(ConditionRecreatable, "NotMissing", "the object is not missing")
@@ -211,11 +211,11 @@ func (s *subject) recreationMessage(reason resync.DeletionReason) string {
 	case resync.ReasonResyncOff:
 		return fmt.Sprintf("scheduled checks of it are off (%s), so it is not created again: %s", s.settings.Period.From, helps)
 	case resync.ReasonUnattributed:
-		return "no record names who deleted it, so it is not created again: " + helps
+		return "no record names the user of the deletion, so it is not recreated: " + helps
 	case resync.ReasonBodyTooLarge:
 		return "its authorized body was too large to be kept, so it is not created again: " + helps
 	case resync.ReasonUnmanaged:
-		return fmt.Sprintf("%s leaves it unmanaged: nothing is done", s.settings.Management.From)
+		return fmt.Sprintf("%s leaves it unmanaged: it is not remediated", s.settings.Management.From)
 	case resync.ReasonNamespaceTerminating:
 		return "its namespace is being deleted"
 	case resync.ReasonRetired, resync.ReasonNotGuarded, resync.ReasonNeverAuthorized:

@@ -146,7 +146,7 @@ func (a *asked) due() time.Time {
 
 func (a *asked) ask(ctx context.Context, prober Prober, g *v1alpha1.ClusterSpecGuard, plural func(v1alpha1.GuardedResource) (string, bool), now time.Time) {
 	if a.suspended {
-		a.state = state{metav1.ConditionFalse, reasonSuspended, "the guard is suspended and refuses nothing"}
+		a.state = state{metav1.ConditionFalse, reasonSuspended, "the guard is suspended and rejects no write"}
 		return
 	}
 	answer := prober.Probe(ctx, g)
@@ -158,9 +158,9 @@ func (a *asked) ask(ctx context.Context, prober Prober, g *v1alpha1.ClusterSpecG
 func (a *asked) judge(answer Answer, g *v1alpha1.ClusterSpecGuard, plural func(v1alpha1.GuardedResource) (string, bool), now time.Time) state {
 	switch {
 	case answer.Err != nil:
-		return state{metav1.ConditionUnknown, reasonNotAsked, "asking the API server whether the guard is in force: " + answer.Err.Error()}
+		return state{metav1.ConditionUnknown, reasonNotAsked, "asking the API server whether the guard is enforced: " + answer.Err.Error()}
 	case answer.Generation != g.Generation && (a.proven || now.Sub(a.since) >= settling):
-		return state{metav1.ConditionFalse, reasonNotEnforced, "the API server does not carry out the policy plumbline-deny for this guard, so nothing is refused: the policy or its binding is missing, or cannot be evaluated"}
+		return state{metav1.ConditionFalse, reasonNotEnforced, "the API server does not enforce the policy plumbline-deny for this guard, so no write is rejected: the policy or its binding is missing, or cannot be evaluated"}
 	case answer.Generation != g.Generation:
 		return state{metav1.ConditionFalse, reasonNotYet, "the API server does not refuse anything for this guard yet"}
 	}
@@ -174,7 +174,7 @@ func (a *asked) judge(answer Answer, g *v1alpha1.ClusterSpecGuard, plural func(v
 	if len(missing) > 0 {
 		return state{metav1.ConditionFalse, reasonNotRegistered, "the installation does not register these kinds (chart value guard.resources), so writes of them are not refused: " + strings.Join(missing, ", ")}
 	}
-	return state{metav1.ConditionTrue, reasonEnforced, "the API server refuses what this guard does not allow"}
+	return state{metav1.ConditionTrue, reasonEnforced, "the API server rejects the writes that this guard does not allow"}
 }
 
 // tell makes an event and a figure of the state.
@@ -231,10 +231,10 @@ func (e *Enforcement) kindGone(ctx context.Context, name string) {
 	a.state = state{metav1.ConditionFalse, reasonKindNotServed, "the kind ClusterSpecGuard is not served any more"}
 	a.proven = false
 	e.known[name] = a
-	log.FromContext(ctx).Error(nil, "The kind ClusterSpecGuard is not served any more: guards that denied refuse nothing", "guard", name)
+	log.FromContext(ctx).Error(nil, "The kind ClusterSpecGuard is not served any more: guards of mode Deny reject no write", "guard", name)
 	crd := &corev1.ObjectReference{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "clusterspecguards.plumbline.dev"}
 	e.Recorder.Eventf(crd, nil, corev1.EventTypeWarning, "NotEnforced", actionAskForPolicies,
-		"the kind ClusterSpecGuard is not served any more, so ClusterSpecGuard %s refuses nothing", name)
+		"the kind ClusterSpecGuard is not served any more, so ClusterSpecGuard %s rejects no write", name)
 }
 
 func (e *Enforcement) forget(name string) {

@@ -286,7 +286,7 @@ func TestParseProof(t *testing.T) {
 		"a proof of another guard":    {text: prefix + "proof: ClusterSpecGuard gg generation 7 is in force for apps/deployments;", bad: true},
 		"a refusal by RBAC":           {text: `clusterspecguards.plumbline.dev "g" is forbidden: User "x" cannot patch`, bad: true},
 		"a proof that is cut":         {text: prefix + "proof: ClusterSpecGuard g generation ", bad: true},
-		"a message that could not be": {text: prefix + "plumbline-deny could not say which guard is in force", bad: true},
+		"a message that could not be": {text: prefix + "plumbline-deny could not list the guards that are active", bad: true},
 		"a number that is none":       {text: prefix + "proof: ClusterSpecGuard g generation x is in force for a;", bad: true},
 	}
 	for name, test := range tests {

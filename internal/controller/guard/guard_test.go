@@ -172,7 +172,7 @@ func TestReadyTellsWhatIsWrong(t *testing.T) {
 			change: func(g *v1alpha1.SpecGuard) {
 				g.Spec.TrustedWriters.Groups = []string{"stamped", "devs", "system:serviceaccounts:ci"}
 			},
-			kinds: healthy, want: "so they count for nothing: devs",
+			kinds: healthy, want: "so they do not count: devs",
 		},
 	}
 	for name, tc := range tests {

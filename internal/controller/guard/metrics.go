@@ -21,7 +21,7 @@ type EnforcementMetrics struct {
 func NewEnforcementMetrics(registry prometheus.Registerer) (*EnforcementMetrics, error) {
 	m := &EnforcementMetrics{enforced: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "plumbline_guard_enforced",
-		Help: "Whether the API server proved that a ClusterSpecGuard of mode Deny is in force; 0 when it did not or is not known to have.",
+		Help: "Whether the API server proved that it enforces a ClusterSpecGuard of mode Deny; 0 when it did not or is not known to have.",
 	}, []string{"guard"})}
 	if err := registry.Register(m.enforced); err != nil {
 		return nil, fmt.Errorf("registering the figures of enforcement: %w", err)

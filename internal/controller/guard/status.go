@@ -243,7 +243,7 @@ func (c *Status) fill(status *v1alpha1.GuardStatus, generation int64, ref specgu
 
 func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v1alpha1.GuardSpec, snapshot *guards.Snapshot, tally guards.Tally) {
 	if _, known := snapshot.Refs[ref]; !known {
-		conditions.Reconciling("NotCompiled", "the guard is not in force yet")
+		conditions.Reconciling("NotCompiled", "the guard is not active yet")
 		return
 	}
 	failing := c.failing(spec, snapshot)
@@ -272,7 +272,7 @@ func (c *Status) ready(conditions condition.Set, ref specguard.GuardRef, spec *v
 		message += fmt.Sprintf("; the state of %d of %d objects is Unknown, their Baselines say why", tally.Unknown, tally.Objects)
 	}
 	if unstamped := c.unstamped(spec); len(unstamped) > 0 {
-		message += "; the installation does not stamp these trusted groups, so they count for nothing: " + strings.Join(unstamped, ", ")
+		message += "; the installation does not stamp these trusted groups, so they do not count: " + strings.Join(unstamped, ", ")
 	}
 	conditions.Ready("Active", message)
 }

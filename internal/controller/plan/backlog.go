@@ -20,17 +20,17 @@ var (
 	unfinishedDesc = prometheus.NewDesc("plumbline_remediation_plans_unfinished",
 		"Plans that have not ended, by phase.", []string{"environment", "phase"}, nil)
 	oldestPlanDesc = prometheus.NewDesc("plumbline_remediation_plan_oldest_seconds",
-		"Time since the oldest plan that has not ended was made, by phase; 0 when there is none.", []string{"phase"}, nil)
+		"Time since the oldest plan that has not ended was made, by phase; 0 without one.", []string{"phase"}, nil)
 	oldestStandbyDesc = prometheus.NewDesc("plumbline_remediation_standby_oldest_seconds",
-		"Time since the oldest standby that is not removed was begun; 0 when there is none.", nil, nil)
+		"Time since the oldest standby that is not removed was begun; 0 without one.", nil, nil)
 	inFlightDesc = prometheus.NewDesc("plumbline_remediation_steps_in_flight",
 		"Steps that a ledger granted and that have not ended.", []string{"ledger"}, nil)
 	oldestStepDesc = prometheus.NewDesc("plumbline_remediation_step_oldest_seconds",
-		"Time since the oldest step that has not ended was granted; 0 when there is none.", []string{"ledger"}, nil)
+		"Time since the oldest step that has not ended was granted; 0 without one.", []string{"ledger"}, nil)
 	haltedDesc = prometheus.NewDesc("plumbline_remediation_ledger_halted",
 		"1 while a person has halted all that a ledger grants.", []string{"ledger"}, nil)
 	refusesDesc = prometheus.NewDesc("plumbline_remediation_ledger_refuses",
-		"1 while a ledger grants nothing, because what was done before it was made is not known.", []string{"ledger"}, nil)
+		"1 while a ledger grants no step, because the grants before it are unknown.", []string{"ledger"}, nil)
 	breakerDesc = prometheus.NewDesc("plumbline_remediation_circuit_breaker_open",
 		"1 while the circuit breaker of a policy is open or half open.", []string{"policy"}, nil)
 	skewDesc = prometheus.NewDesc("plumbline_remediation_clock_skew_seconds",

@@ -41,7 +41,7 @@ func newEvidenceMetrics() evidenceMetrics {
 	m := evidenceMetrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_remediation_evidence_calls_total",
-			Help: "Calls of the evidence store by operation (create, read, probe) and result: done, taken (the name existed), absent, stopped (this process ends), or why the store failed.",
+			Help: "Calls of the evidence store by operation (create, read, probe) and result: done, taken (the name existed), absent, stopped (this process ends), or the fault of the store.",
 		}, []string{"operation", "result"}),
 		took: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "plumbline_remediation_evidence_write_seconds",
@@ -149,7 +149,7 @@ type readyGauge struct {
 }
 
 var readyDesc = prometheus.NewDesc("plumbline_remediation_evidence_store_ready",
-	"1 when the evidence store last answered that a record can be written, 0 when not, or when that answer is older than seven minutes: nothing is remediated then. Absent on a replica that waits.", nil, nil)
+	"1 when the evidence store last answered that a record can be written. 0 when not, or when that answer is older than seven minutes: then there is no remediation. Absent on a replica that waits.", nil, nil)
 
 func (g *readyGauge) follow(monitor *evidence.Monitor, own clock.PassiveClock) {
 	g.mu.Lock()

@@ -40,7 +40,7 @@ func readMesh(ctx context.Context, from client.Reader, namespace string) (in ir.
 	var baselines v1alpha1.BaselineList
 	for _, list := range []client.ObjectList{&services, &endpoints, &pods, &releases, &baselines} {
 		if err := from.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return in, fmt.Errorf("reading what proxies serve in namespace %s: %w", namespace, err)
+			return in, fmt.Errorf("reading the endpoints that proxies serve in namespace %s: %w", namespace, err)
 		}
 	}
 	for i := range services.Items {

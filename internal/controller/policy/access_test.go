@@ -74,7 +74,7 @@ func TestBeforeAPlanIsMadeItsPermissionsAreAsked(t *testing.T) {
 			denies: "executor update", asked: []string{get, update, requester}, waits: "the executor may not update deployments in namespace shop",
 		},
 		"the author of the policy may not write it": {
-			denies: "platform update", asked: []string{get, update, requester}, waits: "platform, in whose name the plan acts, may not update it",
+			denies: "platform update", asked: []string{get, update, requester}, waits: "platform, the user of the plan, may not update it",
 		},
 		"the API server does not answer, and the executor will ask": {
 			fails: "executor update", asked: []string{get, update, requester},
@@ -107,7 +107,7 @@ func withStandbys(c *planningtest.Cluster) {
 
 func TestWithoutTheRightsOfStandbysAPolicyMakesNoPlan(t *testing.T) {
 	const (
-		author   = "platform, in whose name the plan acts, may not "
+		author   = "platform, the user of the plan, may not "
 		executor = "the executor may not create abreleases in namespace shop: bind the ClusterRole plumbline-executor-standbys there"
 	)
 	for name, tc := range map[string]struct {
@@ -115,7 +115,7 @@ func TestWithoutTheRightsOfStandbysAPolicyMakesNoPlan(t *testing.T) {
 		waits         string
 	}{
 		"all rights are there":                       {},
-		"the author may make no ABRelease":           {denies: "platform create abreleases", waits: author + "create abreleases for its standby: give the user that right in namespace shop"},
+		"the author may make no ABRelease":           {denies: "platform create abreleases", waits: author + "create abreleases for its standby: give the user that permission in namespace shop"},
 		"the author may move no requests":            {denies: "platform update abreleases", waits: author + "update abreleases for its standby"},
 		"the author may remove no ABRelease":         {denies: "platform delete abreleases", waits: author + "delete abreleases for its standby"},
 		"the author may make no Deployment":          {denies: "platform create deployments", waits: author + "create deployments for its standby"},
@@ -187,8 +187,8 @@ func TestAPolicyWhoseServiceAccountIsGoneMakesNoPlan(t *testing.T) {
 		waits   string
 	}{
 		"it exists":      {account: "repairs"},
-		"it was deleted": {waits: "the ServiceAccount shop/repairs, in whose name the plan acts, does not exist"},
-		"another exists": {account: "repairs2", waits: "the ServiceAccount shop/repairs, in whose name the plan acts, does not exist"},
+		"it was deleted": {waits: "the ServiceAccount shop/repairs, which the plan acts as, does not exist"},
+		"another exists": {account: "repairs2", waits: "the ServiceAccount shop/repairs, which the plan acts as, does not exist"},
 		"it cannot be read, and the executor will read": {read: errors.New("connection reset")},
 	}
 	for name, test := range tests {

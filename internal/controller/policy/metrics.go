@@ -39,7 +39,7 @@ type chained struct {
 }
 
 var pendingDesc = prometheus.NewDesc("plumbline_drift_items_pending_remediation",
-	"Drifted objects that an active policy would put back, or has a plan for, by severity.", []string{"environment", "severity"}, nil)
+	"Drifted objects that an active policy would remediate, or has a plan for, by severity.", []string{"environment", "severity"}, nil)
 
 var chainsDesc = prometheus.NewDesc("plumbline_effectiveness_chains_open",
 	"Drifted objects that are left to people because repairs of them did not help, by the rule of the chain.", []string{"rule"}, nil)

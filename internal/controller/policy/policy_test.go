@@ -53,7 +53,7 @@ func TestAPlanIsMadeAndTold(t *testing.T) {
 		}
 	}
 	metrics := `
-		# HELP plumbline_drift_items_pending_remediation Drifted objects that an active policy would put back, or has a plan for, by severity.
+		# HELP plumbline_drift_items_pending_remediation Drifted objects that an active policy would remediate, or has a plan for, by severity.
 		# TYPE plumbline_drift_items_pending_remediation gauge
 		plumbline_drift_items_pending_remediation{environment="production",severity="critical"} 1
 		plumbline_drift_items_pending_remediation{environment="production",severity="high"} 0

@@ -141,7 +141,7 @@ func TestAnAnswerThatWasLostIsGivenFromThePlan(t *testing.T) {
 	b.look()
 	want := v1alpha1.RemediationRequestStatus{
 		Outcome: v1alpha1.RequestPlanned, PlanName: b.plans()[0].Name,
-		LeftOut: []v1alpha1.LeftOut{{BaselineName: b.BaselineName("db"), Reason: "NotDrifted", Message: "it has not drifted: there is nothing to put back"}},
+		LeftOut: []v1alpha1.LeftOut{{BaselineName: b.BaselineName("db"), Reason: "NotDrifted", Message: "it has not drifted: there is no drift to remediate"}},
 	}
 	if diff := cmp.Diff(want, b.answer("ask"), cmpopts.IgnoreFields(want, "AnswerTime")); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
@@ -160,8 +160,8 @@ func TestAPlanForAPersonNeedsTheRightOfThatPersonAndOfTheAuthor(t *testing.T) {
 		says   string
 	}{
 		"both have it":            {asked: []string{get, update, bob, author}},
-		"bob lacks it":            {denies: "bob update", asked: []string{get, update, bob, author}, says: "bob, in whose name the plan acts, may not update it"},
-		"the author lacks it":     {denies: "platform update", asked: []string{get, update, bob, author}, says: "platform, in whose name the plan acts, may not update it"},
+		"bob lacks it":            {denies: "bob update", asked: []string{get, update, bob, author}, says: "bob, the user of the plan, may not update it"},
+		"the author lacks it":     {denies: "platform update", asked: []string{get, update, bob, author}, says: "platform, the user of the plan, may not update it"},
 		"the executor may not it": {denies: "executor get", asked: []string{get, update, bob, author}, says: "the executor may not get"},
 	}
 	for name, test := range tests {

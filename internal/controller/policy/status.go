@@ -86,7 +86,7 @@ func (s *subject) setReady(c condition.Set) {
 	case v1alpha1.PolicyModeHalted:
 		c.NotReady("Halted", "everything stops: "+counts)
 	case v1alpha1.PolicyModeObserveOnly:
-		c.Ready("ObserveOnly", fmt.Sprintf("%s; it would make %s now, and does nothing", counts, plural.Of(len(s.out.Plans), "plan")))
+		c.Ready("ObserveOnly", fmt.Sprintf("%s; it would make %s now, and makes no plans", counts, plural.Of(len(s.out.Plans), "plan")))
 	default:
 		c.Stalled("UnknownMode", fmt.Sprintf("spec.mode: this version does not know %q", s.policy.Spec.Mode))
 	}
@@ -106,7 +106,7 @@ func problemReason(err *field.Error) string {
 // setScope tells of a choice that reads like a mistake, with the count.
 func (s *subject) setScope(c condition.Set) {
 	if len(s.gathered.Problems) > 0 {
-		c.Put(ConditionTargetsSelected, metav1.ConditionUnknown, "InvalidSpec", "nothing is selected before the problems of the spec are solved")
+		c.Put(ConditionTargetsSelected, metav1.ConditionUnknown, "InvalidSpec", "no object is selected before the problems of the spec are solved")
 		return
 	}
 	in := &s.gathered.Input
@@ -114,7 +114,7 @@ func (s *subject) setScope(c condition.Set) {
 	objects := fmt.Sprintf("%s of environment %s", plural.Of(s.gathered.InEnvironment, "guarded object"), in.Policy.Spec.EnvironmentName)
 	switch selected := in.Scope.Selected; {
 	case selected == 0:
-		c.False(ConditionTargetsSelected, "NoObjects", "it selects none of the "+objects)
+		c.False(ConditionTargetsSelected, "NoObjects", "it selects 0 of the "+objects)
 	case narrows && selected == s.gathered.InEnvironment:
 		c.True(ConditionTargetsSelected, "AllObjects", "it selects by kind or label, and selects all "+objects)
 	case narrows:
@@ -151,7 +151,7 @@ func (r *Reconciler) setDegraded(ctx context.Context, s *subject, c condition.Se
 		})
 	}
 	if len(known) == 0 && len(s.gathered.Problems) > 0 {
-		c.Put(v1alpha1.ConditionDegraded, metav1.ConditionUnknown, "InvalidSpec", "nothing is selected before the problems of the spec are solved")
+		c.Put(v1alpha1.ConditionDegraded, metav1.ConditionUnknown, "InvalidSpec", "no object is selected before the problems of the spec are solved")
 		return nil
 	}
 	c.Degraded("the circuit breaker is closed, and no guard reports mass drift", known...)

@@ -148,7 +148,7 @@ func (r *Reconciler) escalate(s *subject) {
 	}
 	note := fmt.Sprintf("%s %s: %s", plural.Of(len(news), "drifted object"), purpose(news), strings.Join(named, "; "))
 	if command := s.requestCommand(news); command != "" {
-		note += "; to have them put back now: " + command
+		note += "; to remediate them now: " + command
 	}
 	r.Recorder.Eventf(s.policy, nil, corev1.EventTypeWarning, reasonEscalated, action, "%s", diff.TruncateText(diff.Printable(note), maxNote))
 	if r.Notifier != nil {
@@ -193,7 +193,7 @@ func escalated(s *subject, news []escalation) notify.Event {
 		Counts: notify.Counts{Total: len(news)}, Reason: news[0].message, InitiatedBy: planner.InitiatedByItself, Time: s.now,
 	}
 	if command := s.requestCommand(news); command != "" {
-		e.Reason += "; to have it put back now: " + command
+		e.Reason += "; to remediate it now: " + command
 	}
 	for _, n := range news {
 		keys = append(keys, n.id()+" "+string(n.level()))

@@ -25,10 +25,10 @@ func TestAnEscalationNamesTheCommandOfAPerson(t *testing.T) {
 	})
 	b.look()
 	const command = "kubectl plumbline remediate deployment.apps/db deployment.apps/web -n shop --policy "
-	if events := b.events(); len(events) != 1 || !strings.HasSuffix(events[0], "; to have them put back now: "+command+b.Policy.Name) {
+	if events := b.events(); len(events) != 1 || !strings.HasSuffix(events[0], "; to remediate them now: "+command+b.Policy.Name) {
 		t.Errorf("events are %q", events)
 	}
-	if len(b.told) != 1 || !strings.HasSuffix(b.told[0].Reason, "a person has to decide; to have it put back now: "+command+b.Policy.Name) {
+	if len(b.told) != 1 || !strings.HasSuffix(b.told[0].Reason, "a person has to decide; to remediate it now: "+command+b.Policy.Name) {
 		t.Errorf("told %+v", b.told)
 	}
 }

@@ -40,7 +40,7 @@ func (r *Reconciler) read(ctx context.Context, key types.NamespacedName) (*work.
 	}
 	facts.Recorded, facts.Unrecorded = r.Records.Recorded(w)
 	if err := r.fill(ctx, facts); err != nil {
-		r.Log.Error(err, "reading what a ReleaseWork depends on", "namespace", w.Namespace, "work", w.Name)
+		r.Log.Error(err, "reading the dependencies of a ReleaseWork", "namespace", w.Namespace, "work", w.Name)
 		facts.Unread = err.Error()
 	}
 	return facts, nil

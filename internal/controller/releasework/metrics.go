@@ -19,7 +19,7 @@ var (
 	worksDesc = prometheus.NewDesc("plumbline_release_works",
 		"ReleaseWorks that are kept, by verb and phase; on the executor that leads.", []string{"verb", "phase"}, nil)
 	oldestDesc = prometheus.NewDesc("plumbline_release_work_oldest_seconds",
-		"Time since the oldest ReleaseWork that has not ended was made; 0 when there is none; on the executor that leads.", nil, nil)
+		"Time since the oldest ReleaseWork that has not ended was made; 0 without one; on the executor that leads.", nil, nil)
 )
 
 // The labels of works, in the order of the kind.

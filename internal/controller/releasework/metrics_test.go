@@ -63,7 +63,7 @@ func TestMetrics_TellOfWorks(t *testing.T) {
 	if got := testutil.CollectAndCount(m); got != len(verbs)*len(phases)+1 {
 		t.Errorf("%d series", got)
 	}
-	want := `# HELP plumbline_release_work_oldest_seconds Time since the oldest ReleaseWork that has not ended was made; 0 when there is none; on the executor that leads.
+	want := `# HELP plumbline_release_work_oldest_seconds Time since the oldest ReleaseWork that has not ended was made; 0 without one; on the executor that leads.
 # TYPE plumbline_release_work_oldest_seconds gauge
 plumbline_release_work_oldest_seconds 90
 `

@@ -68,7 +68,7 @@ func (r *Reconciler) mayAll(ctx context.Context, access exec.Access, verbs []str
 func deniedText(access exec.Access, verb string) string {
 	text := access.ExecutorMayNot(verb)
 	if access.Resource == autoscalers && verb != "list" {
-		text += "; the ClusterRole has the right if guard.resources of the chart's values lists horizontalpodautoscalers of autoscaling"
+		text += "; the ClusterRole has the permission if guard.resources of the chart's values lists horizontalpodautoscalers of autoscaling"
 	}
 	return text
 }
@@ -94,14 +94,14 @@ func (r *Reconciler) requesterMay(ctx context.Context, f *work.Facts) (work.Perm
 			kind = autoscaler.Kind
 		}
 		return work.Permission{Right: work.RightMissing, Denied: fmt.Sprintf(
-			"%s, whom spec.rollout.requestedBy names, may not %s the %s %s in namespace %s", who.User, access.Write, kind, access.Name, f.Work.Namespace)}, nil
+			"%s, the user in spec.rollout.requestedBy, may not %s the %s %s in namespace %s", who.User, access.Write, kind, access.Name, f.Work.Namespace)}, nil
 	}
 	missing, err := exec.MissingAccount(ctx, r.Live, who)
 	if err != nil {
 		return work.Permission{}, fmt.Errorf("reading whether %s exists: %w", who.User, err)
 	}
 	if missing != "" {
-		return work.Permission{Right: work.RightMissing, Denied: fmt.Sprintf("%s, whom spec.rollout.requestedBy names, does not exist", who.User)}, nil
+		return work.Permission{Right: work.RightMissing, Denied: fmt.Sprintf("%s, the user in spec.rollout.requestedBy, does not exist", who.User)}, nil
 	}
 	return work.Permission{Right: work.RightGiven}, nil
 }

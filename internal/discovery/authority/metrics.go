@@ -30,11 +30,11 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		copies: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "plumbline_xds_ca_copies",
-			Help: "Namespaces with proxies, by what their copy of the authorities is: current, stale, or foreign when somebody else's ConfigMap has its name; on the leader.",
+			Help: "Namespaces with proxies, by their copy of the CA certificates: current, stale, or `foreign` when another owner's ConfigMap has its name; on the leader.",
 		}, []string{"state"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_xds_ca_writes_total",
-			Help: "Writes of copies of the authorities, by what was done.",
+			Help: "Writes of copies of the CA certificates, by operation.",
 		}, []string{"action"}),
 		states: map[string]string{},
 	}

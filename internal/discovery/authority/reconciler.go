@@ -136,7 +136,7 @@ func state(place Place, action Action, bundle string) string {
 
 // report tells of a ConfigMap that is not ours.
 func (r *Reconciler) report(namespace string, theirs *corev1.ConfigMap) {
-	const what = "This ConfigMap has the name of the one that proxies take their authorities from, and is not Plumbline's: proxies of this namespace may not connect. Remove or rename it."
+	const what = "This ConfigMap has the name of the one with the CA certificates for proxies, and is not Plumbline's: proxies of this namespace may not connect. Remove or rename it."
 	r.Log.Info("authority.foreign", "namespace", namespace, "configmap", inject.CAConfigMap)
 	r.Recorder.Eventf(theirs, nil, corev1.EventTypeWarning, "ConfigMapNotOurs", "Publish", what)
 }

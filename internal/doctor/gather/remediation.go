@@ -155,8 +155,8 @@ func (r *reader) forgeries(ctx context.Context, namespace string) []doctor.Forge
 		return doctor.Forgery{Policy: policy, What: what, Read: outcome}
 	}
 	out := []doctor.Forgery{
-		try("plumbline-policy-writers", "an active RemediationPolicy that your user made in somebody else's name", "/remediationpolicies", forgedPolicy()),
-		try("plumbline-plan-writers", "a RemediationPlan that your user made in somebody else's name", "/namespaces/"+namespace+"/remediationplans", forgedPlan(namespace, s.Now)),
+		try("plumbline-policy-writers", "an active RemediationPolicy that your user made in another user's name", "/remediationpolicies", forgedPolicy()),
+		try("plumbline-plan-writers", "a RemediationPlan that your user made in another user's name", "/namespaces/"+namespace+"/remediationplans", forgedPlan(namespace, s.Now)),
 		try("plumbline-request-writers", "a RemediationRequest that your user made in the name of another user", "/namespaces/"+namespace+"/remediationrequests", forgedRequest(namespace)),
 		try("plumbline-assessment-writers", "an EffectivenessAssessment that your user made", "/namespaces/"+namespace+"/effectivenessassessments", forgedAssessment(namespace)),
 	}

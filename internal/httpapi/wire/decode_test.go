@@ -18,7 +18,7 @@ func TestABodyIsRefusedByName(t *testing.T) {
 		"a field within a list":                {`{"policy":{"notifications":{"channels":[{"typ":"slack"}]}}}`, `unknown field "policy.notifications.channels[0].typ"`},
 		"two unknown fields":                   {`{"a":1,"b":2}`, "unknown field \"a\"\nunknown field \"b\""},
 		"a field twice":                        {`{"policyId":"a","policyId":"b"}`, `duplicate field "policyId"`},
-		"a word that is none":                  {`{"policy":{"trigger":"age"}}`, `"age" is none of immediate, scheduled, age_threshold, severity_escalation, manual`},
+		"a word that is none":                  {`{"policy":{"trigger":"age"}}`, `"age" is not one of immediate, scheduled, age_threshold, severity_escalation, manual`},
 		"a duration that is none":              {`{"policy":{"cooldownPeriod":"5 minutes"}}`, `"5 minutes" is no duration such as 00:15:00, 15m or PT15M: it has another form`},
 		"no body":                              {``, "the body is empty"},
 		"a list":                               {`[]`, "the body is not one JSON object"},

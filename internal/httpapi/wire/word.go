@@ -112,7 +112,7 @@ func (v vocabulary) parse(word string) (string, error) {
 		}
 		words[i] = t.word
 	}
-	return "", fmt.Errorf("%q is none of %s", word, strings.Join(words, ", "))
+	return "", fmt.Errorf("%q is not one of %s", word, strings.Join(words, ", "))
 }
 
 // underscored spells AgeThreshold as age_threshold.

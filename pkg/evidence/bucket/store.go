@@ -102,7 +102,7 @@ func (s *Store) confirm(ctx context.Context, op, name string, data []byte) error
 	there, err := s.Read(ctx, name)
 	switch {
 	case errors.Is(err, evidence.ErrNotFound):
-		err = errors.New("the server answered that it has stored the object, and has none")
+		err = errors.New("the server answered that it has stored the object, and does not have it")
 	case err != nil:
 		return err
 	case !bytes.Equal(there, data[:min(len(data), evidence.MaxSize(name)+1)]):

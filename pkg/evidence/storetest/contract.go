@@ -19,15 +19,15 @@ import (
 // Contract runs what every store must pass; open gives an empty one each time.
 func Contract(t *testing.T, open func(*testing.T) evidence.Store) {
 	for name, test := range map[string]func(*testing.T, evidence.Store){
-		"what was created is read as it was":        testRoundTrip,
-		"a name is taken once, by whatever content": testTakenOnce,
-		"one of many who create a name wins":        testOneWins,
-		"an absent record is told from a failure":   testAbsent,
-		"names come in the order of the chain":      testOrder,
-		"an overlong object is seen as such":        testOverlong,
-		"a body may be longer than a record":        testBody,
-		"a store that is ready lists nothing new":   testReady,
-		"nothing is done for a context that ended":  testEnded,
+		"a created object is read as it was":         testRoundTrip,
+		"a name is taken once, by any content":       testTakenOnce,
+		"one of many that create a name wins":        testOneWins,
+		"an absent record is told from a failure":    testAbsent,
+		"names come in the order of the chain":       testOrder,
+		"an overlong object is seen as such":         testOverlong,
+		"a body may be longer than a record":         testBody,
+		"a store that is ready lists no new objects": testReady,
+		"a context that ended stops all work":        testEnded,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
@@ -73,7 +73,7 @@ func testOneWins(t *testing.T, s evidence.Store) {
 		}
 	}
 	if got := read(t, s, name); !bytes.Equal(got, bytes.Repeat([]byte{byte('a' + winner)}, 4096)) {
-		t.Errorf("got %.8q…, want what the winner %d wrote", got, winner)
+		t.Errorf("got %.8q…, want the content of the winner %d", got, winner)
 	}
 }
 

@@ -33,7 +33,7 @@ const (
 	CauseRefused         Cause = "the receiver refused it"
 	CauseUnavailable     Cause = "the receiver is not able to take it now"
 	CauseRedirect        Cause = "the receiver redirects, which is not followed"
-	CauseRecipients      Cause = "the server takes none of the recipients"
+	CauseRecipients      Cause = "the server takes no recipient"
 	CauseMessage         Cause = "the event cannot be rendered"
 	CauseExpired         Cause = "its time was over before the first attempt"
 )

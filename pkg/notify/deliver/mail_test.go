@@ -90,7 +90,7 @@ func TestEmail_Faults(t *testing.T) {
 		"a login that may work later":    {refuse("auth PLAIN", 1, answer(454)), Sent, [][]string{{a, b}}, "logging in: the receiver is not able to take it now (454)"},
 		"a login that will not work":     {refuse("auth PLAIN", ever, answer(535)), Failed, nil, "logging in: the receiver refused it (535)"},
 		"one recipient is unknown":       {refuse("rcpt "+a, ever, answer(550)), Sent, [][]string{{b}}, ""},
-		"all recipients are unknown":     {func(step string, _ int) error { return errIf(strings.HasPrefix(step, "rcpt"), answer(550)) }, Failed, nil, "takes none of the recipients"},
+		"all recipients are unknown":     {func(step string, _ int) error { return errIf(strings.HasPrefix(step, "rcpt"), answer(550)) }, Failed, nil, "takes no recipient"},
 		"one recipient is taken later":   {refuse("rcpt "+a, 2, answer(451)), Sent, [][]string{{b}, {a}}, "naming the recipients: the receiver is not able to take it now (451)"},
 		"both recipients are taken late": {func(step string, n int) error { return errIf(strings.HasPrefix(step, "rcpt") && n == 1, answer(451)) }, Sent, [][]string{{a, b}}, ""},
 		"one unknown, one taken later":   {func(step string, n int) error { return greylist(step, n, a, b) }, Sent, [][]string{{b}}, ""},

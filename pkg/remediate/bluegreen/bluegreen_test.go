@@ -114,10 +114,10 @@ func TestServe(t *testing.T) {
 		"a switch without an answer waits":  {phase: switching, change: func(in *bluegreen.Input) { in.Acted, in.Seen = &bluegreen.Acted{Lost: true}, nil }, want: "wait 2s: a request about the standby has no answer"},
 		"proxies that have not acknowledge": {switching, time.Minute, func(in *bluegreen.Input) { in.Seen.Release.ToStandby, in.Seen.Release.InForce = true, false }, "wait 2s: proxies do not send…"},
 		"and never do":                      {switching, 10 * time.Minute, func(in *bluegreen.Input) { in.Seen.Release.ToStandby, in.Seen.Release.InForce = true, false }, "refuse: after 10m0s in the phase Switching…"},
-		"a standby that is gone":            {phase: switching, change: func(in *bluegreen.Input) { in.Seen.Standby = bluegreen.Workload{} }, want: "refuse: somebody removed its standby"},
+		"a standby that is gone":            {phase: switching, change: func(in *bluegreen.Input) { in.Seen.Standby = bluegreen.Workload{} }, want: "refuse: another writer removed its standby"},
 		"all requests have moved":           {phase: switching, change: func(in *bluegreen.Input) { in.Seen.Release.ToStandby = true }, want: "store Serving 1"},
 		"it serves":                         {phase: serving, want: "done"},
-		"it serves no more":                 {phase: serving, change: func(in *bluegreen.Input) { in.Seen.Release.ToStandby = false }, want: "refuse: somebody moved the requests away from its standby"},
+		"it serves no more":                 {phase: serving, change: func(in *bluegreen.Input) { in.Seen.Release.ToStandby = false }, want: "refuse: another writer moved the requests away from its standby"},
 		"its share is withheld":             {phase: serving, change: func(in *bluegreen.Input) { in.Seen.Release.InForce = false }, want: "wait 2s: proxies do not send…"},
 		"the last one is removed first":     {phase: draining, want: "wait 15s: its standby answers requests that are under way"},
 	})
@@ -156,7 +156,7 @@ func TestRetire(t *testing.T) {
 		"it is being removed":                    {phase: removing, change: func(in *bluegreen.Input) { in.Seen.Release.Ending = true }, want: "wait 2s: its ABRelease is being deleted"},
 		"it is gone, and a creation may be late": {removing, 59 * time.Second, func(in *bluegreen.Input) { in.Seen.Release = bluegreen.Release{} }, "wait 1s: a request to make its standby may still be under way"},
 		"it is gone for good":                    {removing, time.Minute, func(in *bluegreen.Input) { in.Seen.Release = bluegreen.Release{} }, "store Removed 1"},
-		"somebody removed it":                    {returning, time.Minute, func(in *bluegreen.Input) { in.Seen.Release = bluegreen.Release{} }, "store Removed 1"},
+		"another writer removed it":              {returning, time.Minute, func(in *bluegreen.Input) { in.Seen.Release = bluegreen.Release{} }, "store Removed 1"},
 		"another ABRelease has the name":         {removing, time.Minute, func(in *bluegreen.Input) { in.Seen.Release.Foreign = true }, "store Removed 1"},
 	})
 }

@@ -81,7 +81,7 @@ func (in *Input) prepare() Decision {
 	case seen.Obstacle != "":
 		return Decision{Refused: seen.Obstacle}
 	case seen.Release.Exists && (seen.Release.Foreign || seen.Release.Ending), seen.Standby.Exists && seen.Standby.Foreign:
-		return Decision{Refused: "another object has the name " + in.Stored.Name + " of its standby, or somebody deletes it"}
+		return Decision{Refused: "another object has the name " + in.Stored.Name + " of its standby, or a user deletes it"}
 	case !seen.Release.Exists:
 		return in.make(MakeRelease)
 	case !seen.Standby.Exists:
@@ -102,7 +102,7 @@ func (in *Input) make(act Act) Decision {
 	case in.TimeUnknown:
 		return in.wait("the time of the API server is not known")
 	case !in.Now.Before(in.Stored.StartTime.Add(in.Creatable)):
-		return Decision{Refused: "its standby could not be made in time, or somebody removed it"}
+		return Decision{Refused: "its standby could not be made in time, or another writer removed it"}
 	}
 	return Decision{Act: act}
 }
@@ -111,7 +111,7 @@ func (in *Input) make(act Act) Decision {
 func (in *Input) switchOver() Decision {
 	switch {
 	case in.isLost():
-		return Decision{Refused: "somebody removed its standby"}
+		return Decision{Refused: "another writer removed its standby"}
 	case !in.Seen.Standby.Ready:
 		return in.waitOrRefuse("its standby is not ready any more: " + in.Seen.Standby.Why)
 	case !in.Seen.Release.ToStandby:
@@ -126,9 +126,9 @@ func (in *Input) switchOver() Decision {
 func (in *Input) serve() Decision {
 	switch {
 	case in.isLost():
-		return Decision{Refused: "somebody removed its standby"}
+		return Decision{Refused: "another writer removed its standby"}
 	case !in.Seen.Release.ToStandby:
-		return Decision{Refused: "somebody moved the requests away from its standby"}
+		return Decision{Refused: "another writer moved the requests away from its standby"}
 	case !in.Seen.Standby.Ready:
 		return in.waitOrRefuse("its standby is not ready any more: " + in.Seen.Standby.Why)
 	case !in.Seen.Release.InForce:

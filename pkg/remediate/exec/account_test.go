@@ -24,7 +24,7 @@ func actsAsRepairs(p *v1alpha1.RemediationPolicy) {
 // RoleBindings name accounts, so a review of access allows what an account could do that
 // was deleted.
 func TestAStepNeedsTheServiceAccountItself(t *testing.T) {
-	const gone = "the ServiceAccount shop/repairs, in whose name the plan acts, does not exist"
+	const gone = "the ServiceAccount shop/repairs, which the plan acts as, does not exist"
 	account := func(change func(*corev1.ServiceAccount)) func(*world) {
 		return func(w *world) {
 			a := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "repairs"}}
@@ -52,7 +52,7 @@ func TestAStepNeedsTheServiceAccountItself(t *testing.T) {
 		"another exists there": {account(func(a *corev1.ServiceAccount) { a.Name = "repairs2" }), protocol.No, gone},
 		"it cannot be read":    {func(w *world) { there(w); w.failing("get *v1.PartialObjectMetadata", errNetwork) }, protocol.Unknown, ""},
 		"it exists, and may not write": {
-			func(w *world) { there(w); w.deny[repairsUser+" update deployments"] = true }, protocol.No, repairsUser + ", in whose name the plan acts, may not update it",
+			func(w *world) { there(w); w.deny[repairsUser+" update deployments"] = true }, protocol.No, repairsUser + ", the user of the plan, may not update it",
 		},
 		"it answers for the policy, and a person for the request": {
 			asksForIt, protocol.No, gone,
@@ -79,12 +79,12 @@ func TestAPlanActsAsTheServiceAccountOfItsPolicy(t *testing.T) {
 		halted string
 	}{
 		"as the account":               {func(p *v1alpha1.PlannedRemediation) { p.Requester, p.RequesterGroups = repairsUser, nil }, ""},
-		"as the author of before":      {func(*v1alpha1.PlannedRemediation) {}, "it acts with another right than its policy has"},
-		"as the account, with a group": {func(p *v1alpha1.PlannedRemediation) { p.Requester = repairsUser }, "it acts with another right than its policy has"},
+		"as the author of before":      {func(*v1alpha1.PlannedRemediation) {}, "it acts with other permissions than its policy has"},
+		"as the account, with a group": {func(p *v1alpha1.PlannedRemediation) { p.Requester = repairsUser }, "it acts with other permissions than its policy has"},
 		"as that account of another place": {func(p *v1alpha1.PlannedRemediation) {
 			p.Requester, p.RequesterGroups = "system:serviceaccount:web:repairs", nil
-		}, "it acts with another right than its policy has"},
-		"as a user with the account's value": {func(p *v1alpha1.PlannedRemediation) { p.Requester, p.RequesterGroups = "shop/repairs", nil }, "it acts with another right than its policy has"},
+		}, "it acts with other permissions than its policy has"},
+		"as a user with the account's value": {func(p *v1alpha1.PlannedRemediation) { p.Requester, p.RequesterGroups = "shop/repairs", nil }, "it acts with other permissions than its policy has"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -118,10 +118,10 @@ func (a Access) review(who planner.Principal, verb string) *authorizationv1.Subj
 // RequesterMayNot names the permission that the user lacks in whose name a plan acts.
 func (a Access) RequesterMayNot(user string) string {
 	if a.Name == "" {
-		return fmt.Sprintf("%s, in whose name the plan acts, may not %s %s for its standby: give the user that right in namespace %s, or choose another strategy than BlueGreen",
+		return fmt.Sprintf("%s, the user of the plan, may not %s %s for its standby: give the user that permission in namespace %s, or choose another strategy than BlueGreen",
 			user, a.Write, a.Resource.Resource, a.Namespace)
 	}
-	return fmt.Sprintf("%s, in whose name the plan acts, may not %s it", user, a.Write)
+	return fmt.Sprintf("%s, the user of the plan, may not %s it", user, a.Write)
 }
 
 // authorize asks whether the requester, and the executor itself, may write the target of
@@ -249,7 +249,7 @@ func MissingAccount(ctx context.Context, from client.Reader, who planner.Princip
 	case account.DeletionTimestamp == nil:
 		return "", nil
 	}
-	return fmt.Sprintf("the ServiceAccount %s, in whose name the plan acts, does not exist", name), nil
+	return fmt.Sprintf("the ServiceAccount %s, which the plan acts as, does not exist", name), nil
 }
 
 // Allowed says whether a review allows the request that it names.

@@ -60,10 +60,10 @@ func TestAPlanThatAnswersARequestNeedsTheRightOfThePolicysAuthorToo(t *testing.T
 	}{
 		"both have it": {func(*world, *run) {}, protocol.Yes, "", []string{bob, author}},
 		"who asked lacks it": {
-			func(w *world, _ *run) { w.deny["bob update deployments"] = true }, protocol.No, "bob, in whose name the plan acts, may not update it", []string{bob, author},
+			func(w *world, _ *run) { w.deny["bob update deployments"] = true }, protocol.No, "bob, the user of the plan, may not update it", []string{bob, author},
 		},
 		"the author lacks it": {
-			func(w *world, _ *run) { w.deny["platform update deployments"] = true }, protocol.No, "platform, in whose name the plan acts, may not update it", []string{bob, author},
+			func(w *world, _ *run) { w.deny["platform update deployments"] = true }, protocol.No, "platform, the user of the plan, may not update it", []string{bob, author},
 		},
 		"the author's right cannot be asked": {
 			func(w *world, _ *run) { w.failing("review platform update deployments", errNetwork) }, protocol.Unknown, "", []string{bob, author},
@@ -143,7 +143,7 @@ func TestAStepNeedsTheRightOfItsExecutorAndOfItsRequester(t *testing.T) {
 		},
 		"the requester may not write it": {
 			refused("platform update deployments"), protocol.No,
-			"platform, in whose name the plan acts, may not update it", []string{get, update, requester},
+			"platform, the user of the plan, may not update it", []string{get, update, requester},
 		},
 		"the executor's right cannot be asked":  {unasked("self update deployments"), protocol.Unknown, "", []string{get, update, requester}},
 		"the requester's right cannot be asked": {unasked("platform update deployments"), protocol.Unknown, "", []string{get, update, requester}},

@@ -66,7 +66,7 @@ func (r *run) look(ctx context.Context) protocol.Brakes {
 		return protocol.Brakes{Known: true, Halted: halted, HaltedBy: by}
 	}
 	if !ownRight(&r.plan.Spec.Plan, &policy.Spec) {
-		return protocol.Brakes{Known: true, Halted: "it acts with another right than its policy has"}
+		return protocol.Brakes{Known: true, Halted: "it acts with other permissions than its policy has"}
 	}
 	if read.halt.err != nil {
 		return unknown

@@ -60,7 +60,7 @@ var brakes = map[string]struct {
 	},
 	"the policy cannot be read": {
 		put:  func(w *world) { w.failing("get RemediationPolicy", errNetwork) },
-		then: "Running: what may hold it back could not be read",
+		then: "Running: the causes of a wait could not be read",
 	},
 	"the policy is halted": {
 		put: func(w *world) {
@@ -97,11 +97,11 @@ var brakes = map[string]struct {
 	},
 	"a ledger cannot be read": {
 		put:  func(w *world) { w.failing("get RemediationLedger", errNetwork) },
-		then: "Running: what may hold it back could not be read",
+		then: "Running: the causes of a wait could not be read",
 	},
 	"the guards cannot be read": {
 		put:  func(w *world) { w.guards.err = errNetwork },
-		then: "Running: what may hold it back could not be read",
+		then: "Running: the causes of a wait could not be read",
 	},
 	"the policy moved to another Environment": {
 		put: func(w *world) {
@@ -129,9 +129,9 @@ var brakes = map[string]struct {
 		put: func(w *world) { w.Rollouts = fakeRollouts{holder: "run 3 of ABRelease web"} },
 		reads: protocol.Brakes{
 			Known: true, MaximumTargets: 10, Until: epoch.Add(10 * time.Second),
-			Closed: "RolloutUnderWay: run 3 of ABRelease web is under way: a repair would change what it measures, and waits for its end",
+			Closed: "RolloutUnderWay: run 3 of ABRelease web is under way: a repair would change its measurements, and waits for its end",
 		},
-		then: "Running: RolloutUnderWay: run 3 of ABRelease web is under way: a repair would change what it measures, and waits for its end",
+		then: "Running: RolloutUnderWay: run 3 of ABRelease web is under way: a repair would change its measurements, and waits for its end",
 	},
 	"no run of a release has the target": {
 		put:   func(w *world) { w.Rollouts = fakeRollouts{} },
@@ -141,7 +141,7 @@ var brakes = map[string]struct {
 	"the releases cannot be read": {
 		put:   func(w *world) { w.Rollouts = fakeRollouts{err: errNetwork} },
 		reads: protocol.Brakes{MaximumTargets: 10},
-		then:  "Running: what may hold it back could not be read",
+		then:  "Running: the causes of a wait could not be read",
 	},
 	"the Environment is gone": {
 		put: func(w *world) {
@@ -153,7 +153,7 @@ var brakes = map[string]struct {
 	"the Environment cannot be read": {
 		put:   func(w *world) { w.failing("get Environment", errNetwork) },
 		reads: protocol.Brakes{MaximumTargets: 10},
-		then:  "Running: what may hold it back could not be read",
+		then:  "Running: the causes of a wait could not be read",
 	},
 	"evidence cannot be written": {
 		put:   func(w *world) { w.records.notReady = errors.New("disk full") },

@@ -119,7 +119,7 @@ func TestEachBrakeHoldsBackAWriteThatWasGrantedAPlaceBefore(t *testing.T) {
 	}
 }
 
-// leavesNoPlace checks that no ledger has an entry: the step wrote nothing.
+// leavesNoPlace checks that no ledger has an entry: the step did not write.
 func (w *world) leavesNoPlace() {
 	w.Helper()
 	for _, name := range []string{ClusterLedger, "production"} {
@@ -137,9 +137,9 @@ func TestAPlanThatActsWithAnotherRightThanItsPolicyIsHalted(t *testing.T) {
 		halted string
 	}{
 		"the right of the policy":         {func(*v1alpha1.PlannedRemediation) {}, ""},
-		"the right of another user":       {func(p *v1alpha1.PlannedRemediation) { p.Requester = "root" }, "it acts with another right than its policy has"},
-		"more groups than the policy has": {func(p *v1alpha1.PlannedRemediation) { p.RequesterGroups = []string{"sre", "system:masters"} }, "it acts with another right than its policy has"},
-		"no groups":                       {func(p *v1alpha1.PlannedRemediation) { p.RequesterGroups = nil }, "it acts with another right than its policy has"},
+		"the right of another user":       {func(p *v1alpha1.PlannedRemediation) { p.Requester = "root" }, "it acts with other permissions than its policy has"},
+		"more groups than the policy has": {func(p *v1alpha1.PlannedRemediation) { p.RequesterGroups = []string{"sre", "system:masters"} }, "it acts with other permissions than its policy has"},
+		"no groups":                       {func(p *v1alpha1.PlannedRemediation) { p.RequesterGroups = nil }, "it acts with other permissions than its policy has"},
 		"the right of the person who asked for it": {func(p *v1alpha1.PlannedRemediation) {
 			p.InitiatedBy, p.Requester, p.RequesterGroups = "bob", "bob", nil
 		}, ""},

@@ -46,7 +46,7 @@ func TestARepairThatRemovesReadyPodsAsksThePodDisruptionBudgets(t *testing.T) {
 		"a budget that came after the drift": {budget: later, paths: []string{imagePath}, ready: true, wrote: true},
 		"a target that is not ready":         {budget: budget, paths: []string{imagePath}, wrote: true},
 		"a repair of the replicas alone":     {budget: budget, paths: []string{"/spec/replicas"}, ready: true, wrote: true},
-		"budgets that cannot be read":        {paths: []string{imagePath}, ready: true, lost: true, why: "what may hold it back could not be read"},
+		"budgets that cannot be read":        {paths: []string{imagePath}, ready: true, lost: true, why: "the causes of a wait could not be read"},
 		"budgets that need not be read then": {paths: []string{"/spec/replicas"}, ready: true, lost: true, wrote: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -124,7 +124,7 @@ func TestAPlanThatAnotherWriterChangedIsReadAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.times(1, "update RemediationPlan", err)
-			if out := w.carry(); out.Done || !out.Until.Equal(epoch) || out.Why != "somebody else wrote the plan" {
+			if out := w.carry(); out.Done || !out.Until.Equal(epoch) || out.Why != "another writer changed the plan" {
 				t.Errorf("got %+v", out)
 			}
 			if len(w.stored) > 0 {

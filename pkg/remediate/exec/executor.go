@@ -145,7 +145,7 @@ func (e *Executor) Carry(ctx context.Context, key types.NamespacedName) (Outcome
 			}
 			again, err := r.writeStatus(ctx, x)
 			if err != nil || again {
-				return Outcome{Until: e.Time.Now(), Why: "somebody else wrote the plan"}, err
+				return Outcome{Until: e.Time.Now(), Why: "another writer changed the plan"}, err
 			}
 		default:
 			again, err := r.overtaken(ctx, effect)
@@ -246,7 +246,7 @@ func (r *run) state() *protocol.State {
 	}
 }
 
-// writeStatus stores a status; again says that somebody else wrote the plan
+// writeStatus stores a status; again says that another writer changed the plan
 // meanwhile, and everything has to be read anew.
 func (r *run) writeStatus(ctx context.Context, x protocol.WriteStatus) (again bool, err error) {
 	if err = r.decided(ctx, &x.Status); err == nil && namesRecord(&x.Status) {
@@ -284,7 +284,7 @@ func (r *run) put(ctx context.Context, status *v1alpha1.RemediationPlanStatus) (
 }
 
 // unrecorded begins the reason for which a decision is not stored.
-const unrecorded = "what was decided cannot be recorded: "
+const unrecorded = "the decision cannot be recorded: "
 
 // explainUnrecorded says in the status why what was decided is not stored: the
 // record of it comes first. Nothing else of the status changes.
@@ -375,7 +375,7 @@ func (r *run) carry(ctx context.Context, effect protocol.Effect) error {
 		answer, stored := r.record(ctx, x.Step)
 		r.learn(x.Step, func(f *protocol.StepFacts) { f.Recorded, f.Evidence = answer, stored })
 	default:
-		return fmt.Errorf("carrying out %T: nobody knows how", effect)
+		return fmt.Errorf("carrying out %T: there is no handler", effect)
 	}
 	return nil
 }

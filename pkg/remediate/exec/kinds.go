@@ -101,7 +101,7 @@ func (k *RESTKinds) read(ctx context.Context, gvk canon.GVK, known knownStatus) 
 
 func (k *RESTKinds) get(ctx context.Context, at string) ([]byte, error) {
 	if at == "" {
-		return nil, errors.New("asking for a schema: the API server serves none")
+		return nil, errors.New("asking for a schema: the API server does not serve one")
 	}
 	raw, err := k.client.Get().RequestURI(at).MaxRetries(0).Do(ctx).Raw()
 	if err != nil {

@@ -303,7 +303,7 @@ func (e *Executor) changeFrom(ctx context.Context, before *v1alpha1.RemediationL
 			return nil, fmt.Errorf("writing ledger %s: %w", name, err)
 		}
 	}
-	return nil, fmt.Errorf("writing ledger %s: somebody else was faster %d times", name, conflictTries)
+	return nil, fmt.Errorf("writing ledger %s: another writer was faster %d times", name, conflictTries)
 }
 
 // readLedger reads a ledger, and makes and begins it if need be.

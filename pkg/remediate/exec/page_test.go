@@ -40,7 +40,7 @@ func TestTheEvidencePageNamesTheKindsThatAreWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(text), "## What is recorded")
+	_, table, _ := strings.Cut(string(text), "## Records\n")
 	table, _, _ = strings.Cut(table, "## One record")
 	var named []string
 	for row := range strings.Lines(table) {

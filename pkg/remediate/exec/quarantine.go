@@ -112,7 +112,7 @@ func (r *run) quarantinedBaseline(step int32) *v1alpha1.Baseline {
 func (r *run) sendQuarantine(ctx context.Context, step int32, dryRun bool) protocol.Write {
 	m := r.material(step)
 	if m.quarantined == nil {
-		return protocol.Write{Result: protocol.Refused, Message: "nothing was tried before"}
+		return protocol.Write{Result: protocol.Refused, Message: "there was no earlier attempt"}
 	}
 	options := []client.SubResourceUpdateOption{client.FieldOwner(FieldManager)}
 	if dryRun {
@@ -132,7 +132,7 @@ func (r *run) fenceBaseline(ctx context.Context, step int32) protocol.Write {
 	next.Status.Fences++
 	write := r.writeBaseline(ctx, step, next, client.FieldOwner(FieldManager))
 	if write.Result == protocol.Stored && write.ResourceVersion == m.baseline.ResourceVersion {
-		return protocol.Write{Result: protocol.Lost, Message: "the fence changed nothing"}
+		return protocol.Write{Result: protocol.Lost, Message: "the fence had no effect"}
 	}
 	return write
 }

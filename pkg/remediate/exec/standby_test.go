@@ -138,7 +138,7 @@ func TestAStepWithoutAStandbyWritesNothing(t *testing.T) {
 	}{
 		"as something stands against it":     {func(_ *world, s *fakeStandbys) { s.obstacle = "SharedService: others" }, v1alpha1.ReasonNoStandby, "SharedService: others"},
 		"as the installation has no mesh":    {func(w *world, _ *fakeStandbys) { w.Standbys = nil }, v1alpha1.ReasonNoStandby, "NoMesh: "},
-		"as the requester makes no releases": {func(w *world, _ *fakeStandbys) { w.deny["platform create abreleases"] = true }, v1alpha1.ReasonNotAllowed, "platform, in whose name the plan acts, may not create abreleases for its standby"},
+		"as the requester makes no releases": {func(w *world, _ *fakeStandbys) { w.deny["platform create abreleases"] = true }, v1alpha1.ReasonNotAllowed, "platform, the user of the plan, may not create abreleases for its standby"},
 		"as the requester makes no workload": {func(w *world, _ *fakeStandbys) { w.deny["platform create deployments"] = true }, v1alpha1.ReasonNotAllowed, "may not create deployments for its standby"},
 		"as the requester removes none":      {func(w *world, _ *fakeStandbys) { w.deny["platform delete abreleases"] = true }, v1alpha1.ReasonNotAllowed, "may not delete abreleases for its standby"},
 	} {

@@ -200,18 +200,18 @@ func (r *run) unwanted(b *v1alpha1.Baseline, target *v1alpha1.PlanTarget, m *mat
 		return "its Baseline is that of another object"
 	}
 	if m.standard.Rules.Empty() {
-		return "no guard in force selects it any more"
+		return "no active guard selects it any more"
 	}
 	if held := r.guards.Holds(r.plan.Namespace, b, m.standard.Rules, m.metadata.Annotations); held != "" {
 		return held
 	}
 	switch {
 	case AcceptWaits(b, target.DriftedHash):
-		return b.Spec.Accept.RequestedBy + " has accepted what is there"
+		return b.Spec.Accept.RequestedBy + " has accepted the observed state"
 	case applyWaits(b, m.metadata.Annotations):
 		return "an apply of the live state is not judged yet"
 	case authorized == nil:
-		return "nothing is authorized any more"
+		return "it has no authorized state any more"
 	case target.Action == v1alpha1.ActionRollback && r.plan.Spec.Plan.Request == nil && (b.Status.LastReady == nil || b.Status.LastReady.Hash != target.RevisionHash):
 		return "another authorized state was ready since the plan was made"
 	case target.Action != v1alpha1.ActionRollback && authorized.Hash != target.RevisionHash:
@@ -322,7 +322,7 @@ func (r *run) send(ctx context.Context, step int32, dryRun bool) protocol.Write 
 	}
 	m := r.material(step)
 	if m.request == nil {
-		return protocol.Write{Result: protocol.Refused, Message: "nothing was tried before"}
+		return protocol.Write{Result: protocol.Refused, Message: "there was no earlier attempt"}
 	}
 	put := r.Targets.Put
 	if m.raw == nil {
@@ -370,7 +370,7 @@ func (r *run) fence(ctx context.Context, step int32) protocol.Write {
 		return write
 	}
 	if write.ResourceVersion == was { // nothing moved, so nothing is fenced
-		return protocol.Write{Result: protocol.Lost, Message: "the fence changed nothing"}
+		return protocol.Write{Result: protocol.Lost, Message: "the fence had no effect"}
 	}
 	if err := r.recordFence(ctx, step, write, evidence.OriginAPIResponse); err != nil {
 		return protocol.Write{Result: protocol.Lost, Message: err.Error()}

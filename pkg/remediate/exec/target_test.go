@@ -123,7 +123,7 @@ func TestWhatIsReadOfATarget(t *testing.T) {
 				w.changeBaseline(func(b *v1alpha1.Baseline) {
 					b.Spec.Accept = &v1alpha1.AcceptRequest{Hash: w.plan.Spec.Plan.Targets[0].DriftedHash, RequestedBy: "alice"}
 				})
-			}, unwanted("alice has accepted what is there"),
+			}, unwanted("alice has accepted the observed state"),
 		},
 		"a person accepted another state, which was answered": {
 			func(w *world) {
@@ -139,7 +139,7 @@ func TestWhatIsReadOfATarget(t *testing.T) {
 					b.Spec.Accept = &v1alpha1.AcceptRequest{Hash: "pl1:other", RequestedBy: "alice"}
 					b.Generation, b.Status.ObservedGeneration = 2, 1
 				})
-			}, unwanted("alice has accepted what is there"),
+			}, unwanted("alice has accepted the observed state"),
 		},
 		"an apply of the live state, not judged yet": {
 			func(w *world) { applied(w, "40 manager=ci", "") }, unwanted("an apply of the live state is not judged yet"),
@@ -151,12 +151,12 @@ func TestWhatIsReadOfATarget(t *testing.T) {
 		"an apply before another write of content":     {func(w *world) { applied(w, "", "40 manager=ci") }, plain},
 		"an annotation that is too long to be a stamp": {func(w *world) { applied(w, strings.Repeat("4", 1025), "") }, plain},
 		"a guard that is suspended":                    {func(w *world) { w.guards.held = "a guard is suspended" }, unwanted("a guard is suspended")},
-		"a state that is authorized":                   {func(w *world) { w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil }) }, unwanted("nothing is authorized any more")},
+		"a state that is authorized":                   {func(w *world) { w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil }) }, unwanted("it has no authorized state any more")},
 		"a state that is authorized, beside a writer's mask": {func(w *world) {
 			w.changeBaseline(func(b *v1alpha1.Baseline) {
 				b.Spec.Authorized, b.Status.Masks = nil, []v1alpha1.Mask{{Path: "/spec/paused"}}
 			})
-		}, unwanted("nothing is authorized any more")},
+		}, unwanted("it has no authorized state any more")},
 		"another state that is authorized now": {
 			func(w *world) { w.changeBaseline(func(b *v1alpha1.Baseline) { b.Spec.Authorized.Hash = "pl1:other" }) },
 			unwanted("another state was authorized since the plan was made"),
@@ -202,7 +202,7 @@ func TestWhatIsReadOfATarget(t *testing.T) {
 	t.Run("no guard selects it any more", func(t *testing.T) {
 		w := newWorld(t)
 		w.guards.rules = specguard.Rules{}
-		if got := w.started(v1alpha1.StepReserved).read(t.Context(), 0); got.Read == protocol.Yes && got.Unwanted != "no guard in force selects it any more" {
+		if got := w.started(v1alpha1.StepReserved).read(t.Context(), 0); got.Read == protocol.Yes && got.Unwanted != "no active guard selects it any more" {
 			t.Errorf("got %+v", got)
 		}
 	})

@@ -86,8 +86,8 @@ func TestVerdicts(t *testing.T) {
 		"nothing is in its way":       {func(*situation) {}, RepairedNow, "", 0},
 		"a policy that observes":      {func(s *situation) { s.in.Policy.Spec.Mode = v1alpha1.PolicyModeObserveOnly }, NeverUnless, "only observes", 0},
 		"a policy that is halted":     {func(s *situation) { s.in.Policy.Spec.Mode = v1alpha1.PolicyModeHalted }, NeverUnless, "halted", 0},
-		"a mode of tomorrow":          {func(s *situation) { s.in.Policy.Spec.Mode = "Dry" }, NeverUnless, "nobody knows", 0},
-		"a policy that notifies":      {func(s *situation) { s.in.Policy.Spec.Action = v1alpha1.ActionNotifyOnly }, NeverUnless, "writes nothing", 0},
+		"a mode of tomorrow":          {func(s *situation) { s.in.Policy.Spec.Mode = "Dry" }, NeverUnless, "unknown", 0},
+		"a policy that notifies":      {func(s *situation) { s.in.Policy.Spec.Action = v1alpha1.ActionNotifyOnly }, NeverUnless, "does not write", 0},
 		"a policy for people":         {func(s *situation) { s.in.Policy.Spec.Trigger = v1alpha1.TriggerManual }, Executable, "kubectl plumbline plan execute", 0},
 		"an unmanaged object":         {func(s *situation) { s.drift.Managed = false }, NeverUnless, "Unmanaged", 0},
 		"a rollout under way":         {func(s *situation) { s.drift.Rollout = "run 3 of ABRelease web" }, RepairedAfter, "run 3 of ABRelease web is under way", 0},
@@ -165,14 +165,14 @@ func TestVerdicts(t *testing.T) {
 		"caps nobody may read":      {func(s *situation) { s.around.Cluster.CapsUnknown = true }, RepairedNow, "", 0},
 		"caps that are not known, and a new ledger": {func(s *situation) {
 			s.around.Cluster.CapsUnknown, s.around.Cluster.PastUnknown = true, true
-		}, RepairedAt, "made anew", 24 * time.Hour},
+		}, RepairedAt, "was recreated", 24 * time.Hour},
 		"a cap that another policy takes up": {func(s *situation) {
 			s.done(time.Hour, "a")
 			entry := &s.around.Environment.Status.Entries[0]
 			entry.CompletionTime, entry.PolicyUID = nil, "another"
 			s.around.Environment.Rules.All.Concurrent = new(int32(1))
 		}, RepairedAfter, "1 of 1 at once", 0},
-		"a ledger that was deleted":      {func(s *situation) { s.around.Environment.Status, s.around.Environment.PastUnknown = nil, true }, RepairedAt, "made anew", 24 * time.Hour},
+		"a ledger that was deleted":      {func(s *situation) { s.around.Environment.Status, s.around.Environment.PastUnknown = nil, true }, RepairedAt, "was recreated", 24 * time.Hour},
 		"a ledger that is not there yet": {func(s *situation) { s.around.Environment.Status = nil }, RepairedNow, "", 0},
 	}
 	for name, tc := range tests {
@@ -186,7 +186,7 @@ func TestVerdicts(t *testing.T) {
 			if got := e.At; tc.want == RepairedAt && !got.Equal(epoch.Add(tc.at)) {
 				t.Errorf("at %s, want %s", got, epoch.Add(tc.at))
 			}
-			if e.String() == "" || strings.Contains(e.String(), "nobody knows the verdict") {
+			if e.String() == "" || strings.Contains(e.String(), "unknown verdict") {
 				t.Errorf("it says %q", e.String())
 			}
 		})
@@ -276,7 +276,7 @@ func TestEveryGateIsTold(t *testing.T) {
 		if (g.State == Closed) != (g.Needs != NeedsNothing) || g.State == Closed && g.Message == "" {
 			t.Errorf("%+v", g)
 		}
-		if g.Name == "Severity" && (g.Value != "High (score 65: DriftType 80 × 30 %, at least High for what it touches)" || g.Limit != "at least High") {
+		if g.Name == "Severity" && (g.Value != "High (score 65: DriftType 80 × 30 %, at least High for the changed fields)" || g.Limit != "at least High") {
 			t.Errorf("severity is told as %q of %q", g.Value, g.Limit)
 		}
 		if g.Name == "Age" && (g.Value != "20m0s" || g.Limit != "at least 15m0s, at most 24h0m0s") {

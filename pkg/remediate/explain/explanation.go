@@ -61,9 +61,9 @@ type Verdict string
 
 // The verdicts.
 const (
-	// RepairedNow: it would be put back now.
+	// RepairedNow: it would be remediated now.
 	RepairedNow Verdict = "RepairedNow"
-	// RepairedAt: it would be put back at a time, as far as is known today.
+	// RepairedAt: it would be remediated at a time, as far as is known today.
 	RepairedAt Verdict = "RepairedAt"
 	// RepairedAfter: it would be put back when something has ended.
 	RepairedAfter Verdict = "RepairedAfter"

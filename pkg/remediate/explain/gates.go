@@ -37,13 +37,13 @@ func mode(in *planner.Input) Gate {
 	case v1alpha1.PolicyModeObserveOnly:
 		return Gate{Name: gateMode, State: Closed, Value: value, Limit: "Active", Needs: NeedsChange, Message: "the policy only observes; activate it"}
 	}
-	return Gate{Name: gateMode, State: Closed, Value: value, Limit: "Active", Needs: NeedsChange, Message: "nobody knows this mode"}
+	return Gate{Name: gateMode, State: Closed, Value: value, Limit: "Active", Needs: NeedsChange, Message: "the mode is unknown"}
 }
 
 // actsAs says with whose rights an active policy acts.
 func actsAs(policy *v1alpha1.RemediationPolicySpec) string {
 	if user := planner.PrincipalOf(policy).User; user != "" {
-		return "the policy acts with the rights of " + user
+		return "the policy acts with the permissions of " + user
 	}
 	return "the policy acts"
 }
@@ -53,7 +53,7 @@ func trigger(in *planner.Input) Gate {
 	if in.Policy.Spec.Trigger != v1alpha1.TriggerManual {
 		return open(gateTrigger, value, "plans begin by themselves")
 	}
-	return Gate{Name: gateTrigger, State: Closed, Value: value, Needs: NeedsChange, Message: `a plan is made, and waits for a person, who runs "kubectl plumbline plan execute"`}
+	return Gate{Name: gateTrigger, State: Closed, Value: value, Needs: NeedsChange, Message: `a plan is made, and waits for a person to run "kubectl plumbline plan execute"`}
 }
 
 func action(in *planner.Input) Gate {
@@ -61,7 +61,7 @@ func action(in *planner.Input) Gate {
 	if in.Policy.Spec.Action != v1alpha1.ActionNotifyOnly {
 		return open(gateAction, value, "")
 	}
-	return Gate{Name: gateAction, State: Closed, Value: value, Needs: NeedsChange, Message: "the policy tells people, and writes nothing"}
+	return Gate{Name: gateAction, State: Closed, Value: value, Needs: NeedsChange, Message: "the policy notifies people, and does not write"}
 }
 
 // planned are the planner's questions about the drift, with the window behind
@@ -160,7 +160,7 @@ func factors(s *v1alpha1.Severity) string {
 		parts = append(parts, fmt.Sprintf("%s %d × %d %%", f.Name, f.Score, f.Weight))
 	}
 	if s.Floor != "" {
-		parts = append(parts, "at least "+string(s.Floor)+" for what it touches")
+		parts = append(parts, "at least "+string(s.Floor)+" for the changed fields")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -51,19 +51,19 @@ func (e *Explanation) first(is func(Gate) bool) *Gate {
 func (e *Explanation) String() string {
 	switch e.Verdict {
 	case RepairedNow:
-		return "it would be put back now"
+		return "it would be remediated now"
 	case RepairedAt:
-		return "it would be put back at " + e.At.UTC().Format(time.RFC3339) + ": " + e.Because
+		return "it would be remediated at " + e.At.UTC().Format(time.RFC3339) + ": " + e.Because
 	case RepairedAfter:
-		return "it would be put back after a while: " + e.Because
+		return "it would be remediated after a while: " + e.Because
 	case UnderWay:
-		return "it is being put back: " + e.Because
+		return "it is being remediated: " + e.Because
 	case Executable:
-		return "it is put back when a person says so: " + e.Because
+		return "it is remediated when a person decides so: " + e.Because
 	case NeverUnless:
-		return "it is not put back unless something changes: " + e.Because
+		return "it is not remediated without a change: " + e.Because
 	case NotKnown:
-		return "whether it would be put back is not known: " + e.Because
+		return "whether it would be remediated is unknown: " + e.Because
 	}
-	return "nobody knows the verdict " + string(e.Verdict)
+	return "unknown verdict " + string(e.Verdict)
 }

@@ -67,7 +67,7 @@ func breakerGate(s *Status, r Request, limits Limits, now time.Time) Gate {
 
 func openGate(b *v1alpha1.LedgerBreaker, limits Limits, now time.Time) Gate {
 	if b.LastOpenTime == nil {
-		return Gate{Name: GateBreaker, Message: "open, and nobody knows since when"}
+		return Gate{Name: GateBreaker, Message: "open, since an unknown time"}
 	}
 	until := b.LastOpenTime.Add(limits.OpenDuration)
 	if until.After(now) {

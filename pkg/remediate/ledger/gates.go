@@ -77,7 +77,7 @@ func age(s *Status, now time.Time) Gate {
 	}
 	return Gate{
 		Name: GateAge, Until: s.GrantStartTime.Time,
-		Message: "the ledger was made anew, and what was done before is not known: nothing is granted until " + s.GrantStartTime.UTC().Format(time.RFC3339),
+		Message: "the ledger was recreated, and the grants before are unknown: it grants no steps until " + s.GrantStartTime.UTC().Format(time.RFC3339),
 	}
 }
 
@@ -94,7 +94,7 @@ func room(s *Status, r Request, rules Rules, now time.Time) Gate {
 
 // target keeps two steps from the same object, and gives it time after one.
 func target(s *Status, r Request, limits Limits, now time.Time) Gate {
-	gate := Gate{Name: GateTarget, Open: true, Message: "nothing writes this target"}
+	gate := Gate{Name: GateTarget, Open: true, Message: "no other plan writes this target"}
 	for i := range s.Entries {
 		e := &s.Entries[i]
 		switch {
@@ -109,7 +109,7 @@ func target(s *Status, r Request, limits Limits, now time.Time) Gate {
 }
 
 func cooldown(s *Status, limits Limits, now time.Time, of func(*v1alpha1.LedgerEntry) bool) Gate {
-	gate := Gate{Name: GateCooldown, Open: true, Message: fmt.Sprintf("nothing was remediated in the last %s", limits.Cooldown)}
+	gate := Gate{Name: GateCooldown, Open: true, Message: fmt.Sprintf("no remediation in the last %s", limits.Cooldown)}
 	if limits.Cooldown <= 0 {
 		return gate // an end is stored as the second after it, which nobody asked to wait for
 	}

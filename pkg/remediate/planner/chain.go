@@ -14,7 +14,7 @@ func ineffective(in *Input, d *Drift) Obstacle {
 	if d.Chain.Rule == effect.ChainNone {
 		return Obstacle{}
 	}
-	o := obstacle(ReasonChain, "%s: a person has to look; a change of policy %s, or \"kubectl plumbline assess forgive %s\", lets it be put back again",
+	o := obstacle(ReasonChain, "%s: a person has to look; after a change of policy %s, or \"kubectl plumbline assess forgive %s\", it can be remediated again",
 		describeChain(&d.Chain), in.Policy.Name, in.Policy.Name)
 	o.Until = d.Chain.Until
 	return o
@@ -31,7 +31,7 @@ func describeChain(c *effect.Chain) string {
 	case effect.ChainRegressions:
 		return fmt.Sprintf("it is again as before each of the last %d repairs%s", effect.Regressions, last)
 	case effect.ChainForward:
-		return fmt.Sprintf("%d repairs within an hour built upon each other, and none of them helped%s", effect.ForwardRepairs, last)
+		return fmt.Sprintf("%d repairs within an hour built upon each other, without help%s", effect.ForwardRepairs, last)
 	case effect.ChainTooMany:
 		return fmt.Sprintf("it was repaired %d times within four hours%s", effect.MostInWindow, last)
 	case effect.ChainUnknown, effect.ChainNone:

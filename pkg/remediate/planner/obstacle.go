@@ -107,7 +107,7 @@ func state(_ *Input, d *Drift) Obstacle {
 	case d.Terminating: // after the state, since an object that is not the one that drifted tells of no deletion
 		return obstacle(ReasonTerminating, "it, or its namespace, is being deleted")
 	case d.Authorized == nil:
-		return obstacle(ReasonNothingAuthorized, "nothing is authorized; accept it, or delete it")
+		return obstacle(ReasonNothingAuthorized, "it has no authorized state; accept it, or delete it")
 	}
 	return Obstacle{}
 }
@@ -115,7 +115,7 @@ func state(_ *Input, d *Drift) Obstacle {
 func brakes(_ *Input, d *Drift) Obstacle {
 	switch {
 	case d.AcceptedBy != "":
-		return obstacle(ReasonAccepted, "%s has accepted what is there, and the assessor has not answered yet", d.AcceptedBy)
+		return obstacle(ReasonAccepted, "%s has accepted the observed state, and the assessor has not answered yet", d.AcceptedBy)
 	case d.Contended:
 		return obstacle(ReasonContended, "writers keep undoing each other's changes")
 	case d.Frozen != "":
@@ -131,7 +131,7 @@ func brakes(_ *Input, d *Drift) Obstacle {
 // RolloutUnderWay says why nothing is put back while a run measures, or moves, what would be written.
 // Planner and executor say the same.
 func RolloutUnderWay(run string) string {
-	return run + " is under way: a repair would change what it measures, and waits for its end"
+	return run + " is under way: a repair would change its measurements, and waits for its end"
 }
 
 func underWay(in *Input, d *Drift) Obstacle {
@@ -206,7 +206,7 @@ func age(in *Input, d *Drift) Obstacle {
 
 func attempts(in *Input, d *Drift) Obstacle {
 	if d.DoneBy != "" {
-		return obstacle(ReasonDone, "plan %s has done it; what is left is not for this policy", d.DoneBy)
+		return obstacle(ReasonDone, "plan %s has remediated it; the rest is not for this policy", d.DoneBy)
 	}
 	if o := undecided(d); o.Reason != "" && in.Request == nil {
 		return o
@@ -227,7 +227,7 @@ func undecided(d *Drift) Obstacle {
 	case d.CanceledBy != "":
 		return obstacle(ReasonCanceled, "%s canceled a plan of this policy for this drift", d.CanceledBy)
 	case d.Attempts >= MaxAttempts:
-		o := obstacle(ReasonAttempts, "%d plans did not put it back: a person has to decide", d.Attempts)
+		o := obstacle(ReasonAttempts, "%d plans did not remediate it: a person has to decide", d.Attempts)
 		if d.LastFailure != "" {
 			o.Message += "; the last one: " + d.LastFailure
 		}
@@ -240,9 +240,9 @@ func exceptions(in *Input, d *Drift) Obstacle {
 	allowed := in.Policy.Spec.Exceptions
 	switch {
 	case !d.Attributed && allowed.Unattributed != v1alpha1.Allowed:
-		return obstacle(ReasonUnattributed, "who changed it is not known for certain; exceptions.unattributed would allow it")
+		return obstacle(ReasonUnattributed, "its writer is not known for certain; exceptions.unattributed would allow it")
 	case d.GitOps != "" && allowed.GitOps != v1alpha1.Allowed:
-		return obstacle(ReasonGitOps, "%s puts it back itself; exceptions.gitOps would allow it", d.GitOps)
+		return obstacle(ReasonGitOps, "%s remediates it itself; exceptions.gitOps would allow it", d.GitOps)
 	case d.ActiveWriter != "" && allowed.ActiveWriter != v1alpha1.Allowed:
 		o := obstacle(ReasonActiveWriter, "%s has just changed it; exceptions.activeWriter would allow it", d.ActiveWriter)
 		o.Until = d.ActiveUntil
@@ -278,13 +278,13 @@ func applicable(in *Input, d *Drift) Obstacle {
 		return scale(d)
 	case v1alpha1.ActionRestart:
 		if gone {
-			return obstacle(ReasonNotApplicable, "what is gone cannot be restarted")
+			return obstacle(ReasonNotApplicable, "an object that is gone cannot be restarted")
 		}
 		return Obstacle{}
 	case v1alpha1.ActionQuarantine:
 		return quarantine(d)
 	}
-	return obstacle(ReasonNotApplicable, "nobody knows the action %q", in.Policy.Spec.Action)
+	return obstacle(ReasonNotApplicable, "unknown action %q", in.Policy.Spec.Action)
 }
 
 func isDeployment(t *v1alpha1.BaselineTarget) bool {
@@ -298,7 +298,7 @@ var servedKinds = []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet
 func quarantine(d *Drift) Obstacle {
 	switch {
 	case d.State == v1alpha1.StateMissing:
-		return obstacle(ReasonNotApplicable, "what is gone gets no requests")
+		return obstacle(ReasonNotApplicable, "an object that is gone gets no requests")
 	case canon.ParseGVK(d.Target.APIVersion, d.Target.Kind).Group != "apps" || !slices.Contains(servedKinds, d.Target.Kind):
 		return obstacle(ReasonNotApplicable, "a %s has no pods that proxies send requests to", d.Target.Kind)
 	case d.QuarantinedBy != "":

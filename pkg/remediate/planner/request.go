@@ -72,7 +72,7 @@ func refusal(name string, policy *v1alpha1.RemediationPolicy) string {
 		return fmt.Sprintf(`spec.mode of policy %s is %s, and an active policy alone writes: run "kubectl plumbline policy activate %s", or name another policy`,
 			name, cmp.Or(policy.Spec.Mode, v1alpha1.PolicyModeObserveOnly), name)
 	case policy.Spec.Action == v1alpha1.ActionNotifyOnly:
-		return fmt.Sprintf("spec.action of policy %s is NotifyOnly, which writes nothing: name a policy with another action", name)
+		return fmt.Sprintf("spec.action of policy %s is NotifyOnly, which does not write: name a policy with another action", name)
 	}
 	return ""
 }
@@ -109,7 +109,7 @@ func standing(in *Input, c *Chosen) Obstacle {
 	case StandingNotSelected:
 		return obstacle(ReasonNotSelected, "policy %s does not select it: see spec.resources and spec.selector of the policy, or name another", name)
 	case StandingNotDrifted:
-		return obstacle(ReasonNotDrifted, "it has not drifted: there is nothing to put back")
+		return obstacle(ReasonNotDrifted, "it has not drifted: there is no drift to remediate")
 	case StandingNotGuarded, StandingDrifted:
 	}
 	return obstacle(ReasonNotGuarded, "no guarded object has this Baseline")
@@ -126,7 +126,7 @@ func requested(in *Input, d *Drift) Obstacle {
 	case c.Revision != "" && in.Policy.Spec.Action != v1alpha1.ActionRollback:
 		return obstacle(ReasonNotApplicable, "spec.action of policy %s is %s, and a revision is chosen for a Rollback alone", in.Policy.Name, in.Policy.Spec.Action)
 	case c.Revision != "" && d.To == nil:
-		return obstacle(ReasonNoRevision, "%s is none of its authorized states that are kept", c.Revision)
+		return obstacle(ReasonNoRevision, "%s is not one of its authorized states that are kept", c.Revision)
 	}
 	return Obstacle{}
 }

@@ -42,7 +42,7 @@ func notifiedFirst(in *Input, d *Drift) Obstacle {
 		return Obstacle{}
 	}
 	when := &in.Policy.Spec.Escalation.RemediateWhenAny
-	o := obstacle(ReasonNotifyStage, "stage %s: people are told, and it is put back when %s", StageNotify, RemediateWhen(when))
+	o := obstacle(ReasonNotifyStage, "stage %s: people are notified, and it is remediated when %s", StageNotify, RemediateWhen(when))
 	if when.MinimumDriftAge != nil && !d.FirstSeen.IsZero() {
 		o.Until = d.FirstSeen.Add(when.MinimumDriftAge.Duration)
 	}

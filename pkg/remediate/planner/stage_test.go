@@ -79,7 +79,7 @@ func TestPeopleAreToldFirstAndTheDriftIsPutBackWhenItIsOlderOrWorse(t *testing.T
 func TestTheWordsOfTheFirstStageStayWhatTheyAre(t *testing.T) {
 	in := input(drift("web"))
 	escalating(in, duration(time.Hour), v1alpha1.SeverityCritical)
-	const want = "stage Notify: people are told, and it is put back when it is 1h0m0s old, or its severity is at least Critical"
+	const want = "stage Notify: people are notified, and it is remediated when it is 1h0m0s old, or its severity is at least Critical"
 	for range 2 { // people are told once of each message
 		if got := Make(in).LeftOut[0].Message; got != want {
 			t.Errorf("it says %q, want %q", got, want)

@@ -19,7 +19,7 @@ func (s *State) applied(step *v1alpha1.PlanStep) Effect {
 		return ReadTarget{step.Index}
 	}
 	if s.Health == nil {
-		return s.wait(again, "its policy, which says what healthy is, could not be read")
+		return s.wait(again, "its policy, which defines a healthy target, could not be read")
 	}
 	t := f.Target
 	until := s.deadline(step)
@@ -35,13 +35,13 @@ func (s *State) applied(step *v1alpha1.PlanStep) Effect {
 		if e := s.awaitAssessment(t, until); e != nil {
 			return e
 		}
-		return s.fail(step, v1alpha1.ReasonTargetMoved, "a writer changed it after it was put back")
+		return s.fail(step, v1alpha1.ReasonTargetMoved, "a writer changed it after its remediation")
 	case t.KeepsFields && f.Returned == nil:
 		return ReturnFields{step.Index} // once in a run: a conflict or a refusal fails no step
 	case t.Ready == Yes:
 		return s.healthy(step)
 	case late:
-		return s.fail(step, v1alpha1.ReasonUnhealthy, "it was not ready %s after it was put back%s", s.Health.Timeout, t.because())
+		return s.fail(step, v1alpha1.ReasonUnhealthy, "it was not ready %s after its remediation%s", s.Health.Timeout, t.because())
 	case step.HealthyTime != nil:
 		return s.change(step, func(n *v1alpha1.PlanStep, at *metav1.Time) {
 			n.HealthyTime = nil
@@ -64,7 +64,7 @@ func (s *State) deadline(step *v1alpha1.PlanStep) time.Time {
 func (s *State) unclear(step *v1alpha1.PlanStep, t *Target) Effect {
 	until := s.deadline(step)
 	if !s.Now.Before(until) {
-		return s.fail(step, v1alpha1.ReasonUnhealthy, "nobody could say in %s whether it is healthy%s", s.Health.Timeout, t.because())
+		return s.fail(step, v1alpha1.ReasonUnhealthy, "within %s it was unknown whether it is healthy%s", s.Health.Timeout, t.because())
 	}
 	if soon := s.Now.Add(again); t.Read == Unknown && soon.Before(until) {
 		until = soon

@@ -203,7 +203,7 @@ func (e *executor) ask(effect Effect, f fate) {
 		e.hold(x.Step, f, false)
 		e.learn(x.Step, func(s *StepFacts) { s.Let = answer(f) })
 	default:
-		e.w.breaks("an effect that nobody carries out: %T", effect)
+		e.w.breaks("an effect without a handler: %T", effect)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestAStepGivesTheFieldsOfItsWriteBackAndFailsForNoneOfThem(t *testing.T) {
 		"a target that is read anew":                 {StepFacts{}, "protocol.ReadTarget {0}", ""},
 		"a target that has fields of others":         {StepFacts{Target: &keeps}, "protocol.ReturnFields {0}", ""},
 		"one that is not ready yet":                  {StepFacts{Target: &ill}, "protocol.ReturnFields {0}", ""},
-		"one that was changed since":                 {StepFacts{Target: &moved}, "Failed TargetMoved", "a writer changed it after it was put back"},
+		"one that was changed since":                 {StepFacts{Target: &moved}, "Failed TargetMoved", "a writer changed it after its remediation"},
 		"what was given back":                        {StepFacts{Target: &gone, Returned: &Write{Result: Stored}}, "Verified", "as it should be, and healthy"},
 		"what could not be given back fails no step": {StepFacts{Target: &keeps, Returned: &Write{Result: Forbidden, Message: "no patch"}}, "Verified", "as it should be, and healthy; its fields could not be given back to their field managers: no patch"},
 		"a conflict is tried in the next run":        {StepFacts{Target: &ill, Returned: &Write{Result: Conflicted}}, "wait 1m0s: it is not ready yet", ""},

@@ -105,9 +105,9 @@ func TestAStepThatIsNotHealthyInTimeSaysWhy(t *testing.T) {
 		target Target
 		want   string
 	}{
-		"its target is not ready":                 {Target{Read: Yes, Ready: No, NotReady: "0 of 3 replicas are ready"}, "it was not ready 2m0s after it was put back: 0 of 3 replicas are ready"},
-		"it is not known whether it is ready":     {Target{Read: Yes, Ready: Unknown, NotReady: "it does not say"}, "nobody could say in 2m0s whether it is healthy: it does not say"},
-		"its target could not be read to the end": {Target{Read: Unknown}, "nobody could say in 2m0s whether it is healthy"},
+		"its target is not ready":                 {Target{Read: Yes, Ready: No, NotReady: "0 of 3 replicas are ready"}, "it was not ready 2m0s after its remediation: 0 of 3 replicas are ready"},
+		"it is not known whether it is ready":     {Target{Read: Yes, Ready: Unknown, NotReady: "it does not say"}, "within 2m0s it was unknown whether it is healthy: it does not say"},
+		"its target could not be read to the end": {Target{Read: Unknown}, "within 2m0s it was unknown whether it is healthy"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

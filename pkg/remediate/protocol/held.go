@@ -28,7 +28,7 @@ func (s *State) checkBrakes(step *v1alpha1.PlanStep) (Effect, *deferral) {
 		return Look{}, nil
 	}
 	if !brakes.Known {
-		return s.wait(again, "what may hold it back could not be read"), nil
+		return s.wait(again, "the causes of a wait could not be read"), nil
 	}
 	if e := s.unfit(step); e != nil {
 		return e, nil

@@ -112,12 +112,12 @@ func (s *State) unlessNothingCame(step *v1alpha1.PlanStep, t *Target) Effect {
 			ResourceVersion: t.ResourceVersion, Hash: s.leftHash(step, t), DDEM002Hash: t.DDEM002Hash, UID: t.UID, Generation: t.Generation,
 		}, v1alpha1.ResultRecovered)
 	case cameGone:
-		return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is gone, and nobody knows whether it was written before")
+		return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is gone, and it is unknown whether it was written before")
 	case cameMoved:
 		if e := s.awaitAssessment(t, step.Intent.StorageTime.Add(assessmentTimeout)); e != nil {
 			return e
 		}
-		return s.fail(step, v1alpha1.ReasonTargetMoved, "it changed, and nobody knows whether it was written before")
+		return s.fail(step, v1alpha1.ReasonTargetMoved, "it changed, and it is unknown whether it was written before")
 	case cameNothing:
 		return nil
 	case cameNotThere:
@@ -130,7 +130,7 @@ func (s *State) unlessNothingCame(step *v1alpha1.PlanStep, t *Target) Effect {
 // notThere ends a step that was to make its target, and finds nothing: it may have
 // been made and removed again, so it is not made a second time. A request that is
 // under way has to be over first. A step has one request to make its target, so that
-// a refusal proves that the step wrote nothing.
+// a refusal proves that the step did not write.
 func (s *State) notThere(step *v1alpha1.PlanStep) Effect {
 	if e := s.outwait(step); e != nil {
 		return e
@@ -138,7 +138,7 @@ func (s *State) notThere(step *v1alpha1.PlanStep) Effect {
 	if w := s.Facts.Of(step.Index).Written; w != nil && (w.Result == Forbidden || w.Result == Refused) {
 		return s.skip(step, v1alpha1.ReasonDeadlineExceeded, "the API server admits its creation until %s, and refused it: %s", s.lastSecond(step), w.Message)
 	}
-	return s.fail(step, v1alpha1.ReasonTargetReplaced, "it is not there, and nobody knows whether it was made and removed since")
+	return s.fail(step, v1alpha1.ReasonTargetReplaced, "it does not exist, and it is unknown whether it was made and removed since")
 }
 
 // rearm tries again what is proven not to have been written. A request of before
@@ -156,7 +156,7 @@ func (s *State) rearm(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case Unknown:
 		return s.wait(again, "the authorized body could not be read")
 	case No:
-		return s.fenceThenSkip(step, f, v1alpha1.ReasonRevisionDamaged, s.target(step).Revision+" is not what the plan says")
+		return s.fenceThenSkip(step, f, v1alpha1.ReasonRevisionDamaged, s.target(step).Revision+" is not the one in the plan")
 	case Yes:
 	}
 	if f.Tried == nil {
@@ -194,7 +194,7 @@ func (s *State) intendAgain(step *v1alpha1.PlanStep, f StepFacts) Effect {
 		n.Attempts++
 		n.Fence = ""
 		n.Intent = s.intentOn(f, at)
-		note(n, "nothing was written; once more, over version "+f.Target.ResourceVersion, at)
+		note(n, "it was not written; once more, over version "+f.Target.ResourceVersion, at)
 	})
 }
 

@@ -251,7 +251,7 @@ func (s *State) first(batch v1alpha1.PlanBatch) Effect {
 		waits = soonest(waits, wait)
 	}
 	if waits == nil {
-		return Wait{Why: "nothing is left to do in this batch"}
+		return Wait{Why: "no target is left in this batch"}
 	}
 	return *waits
 }

@@ -167,7 +167,7 @@ func (s *State) reserved(step *v1alpha1.PlanStep) Effect {
 	case Unknown:
 		return s.wait(again, "the authorized body could not be read")
 	case No:
-		return s.skip(step, v1alpha1.ReasonRevisionDamaged, "%s is not what the plan says", s.target(step).Revision)
+		return s.skip(step, v1alpha1.ReasonRevisionDamaged, "%s is not the one in the plan", s.target(step).Revision)
 	case Yes:
 	}
 	return s.tried(step, f)
@@ -192,7 +192,7 @@ func (s *State) look(step *v1alpha1.PlanStep, f StepFacts) Effect {
 	case t.Read == No:
 		return s.skip(step, v1alpha1.ReasonTargetReplaced, "it is gone")
 	case made && t.Hash == want.DesiredHash:
-		return s.skip(step, v1alpha1.ReasonAlreadyDesired, "somebody made it again")
+		return s.skip(step, v1alpha1.ReasonAlreadyDesired, "another writer recreated it")
 	case made || t.UID != want.UID:
 		return s.skip(step, v1alpha1.ReasonTargetReplaced, "another object has its name")
 	case t.Contended:
@@ -297,7 +297,7 @@ func noAnswer(f StepFacts) string {
 // request of the step was bound to is not the present one any more.
 func (s *State) lookAgain(step *v1alpha1.PlanStep) Effect {
 	if step.Attempts+1 >= maxAttempts {
-		return s.skip(step, v1alpha1.ReasonTargetContended, "%d times somebody else had written just before", maxAttempts)
+		return s.skip(step, v1alpha1.ReasonTargetContended, "%d times another writer had written just before", maxAttempts)
 	}
 	e := s.change(step, func(n *v1alpha1.PlanStep, _ *metav1.Time) { n.Attempts++ })
 	e.Forget.Steps = []int32{step.Index}

@@ -40,7 +40,7 @@ func TestTheStoreOfTheRecordsIsAskedLast(t *testing.T) {
 			holdsNothing(two(1)), brakes(Brakes{Known: true, Closed: "the window is closed", OutsideSchedule: true, UrgentPasses: true}), nil, "protocol.AskStore {}",
 		},
 		"not for a step that a window holds back": {running(v1alpha1.StepPlanned), brakes(Brakes{Known: true, Closed: "the window is closed"}), nil, deferred},
-		"not for brakes that cannot be read":      {running(v1alpha1.StepPlanned), brakes(Brakes{}), nil, "wait 5s: what may hold it back could not be read"},
+		"not for brakes that cannot be read":      {running(v1alpha1.StepPlanned), brakes(Brakes{}), nil, "wait 5s: the causes of a wait could not be read"},
 		"not for a step that has written":         {running(v1alpha1.StepApplied), nothing, nil, "protocol.ReadTarget {0}"},
 		"not for the end of a step":               {running(v1alpha1.StepVerified), nothing, nil, "protocol.Settle {0 Succeeded}"},
 		"not for a pause":                         {running(v1alpha1.StepIntent), asks(v1alpha1.PlanPause), nil, "store Sealing Paused by alice, step Intent "},

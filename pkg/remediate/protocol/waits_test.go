@@ -341,7 +341,7 @@ func TestAPlanThatWaitsGivesBackThePlaceAndTheTarget(t *testing.T) {
 	}{
 		"the window has closed":                      {v1alpha1.StepReserved, nil, closed, StepFacts{}, "Planned"},
 		"the plan is paused":                         {v1alpha1.StepReserved, paused, open, StepFacts{}, "Planned"},
-		"nothing is known of the brakes":             {v1alpha1.StepReserved, nil, Brakes{}, StepFacts{}, "wait 5s: what may hold it back could not be read"},
+		"nothing is known of the brakes":             {v1alpha1.StepReserved, nil, Brakes{}, StepFacts{}, "wait 5s: the causes of a wait could not be read"},
 		"the place is given back first":              {v1alpha1.StepPlanned, nil, closed, StepFacts{}, "protocol.Release {0}"},
 		"the ledgers cannot be told":                 {v1alpha1.StepPlanned, paused, open, StepFacts{Settled: Unknown}, "wait 5s: its place could not be given back"},
 		"then the target":                            {v1alpha1.StepPlanned, nil, closed, StepFacts{Settled: Yes}, "protocol.ReleaseTarget {0}"},

@@ -35,7 +35,7 @@ func gateOf(name ledger.GateName, rules ledger.Rules) (g gate, known bool) {
 	p, all := rules.Policy, rules.All
 	switch name {
 	case ledger.GateAge:
-		return gate{ahead: day, timed: true, text: "the ledger was made anew, and what was done before is not known"}, true
+		return gate{ahead: day, timed: true, text: "the ledger was recreated, and the grants before are unknown"}, true
 	case ledger.GateRoom:
 		return gate{eventful: true, text: "the ledger is full"}, true
 	case ledger.GateBreaker:

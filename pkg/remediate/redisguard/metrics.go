@@ -66,7 +66,7 @@ func newMetrics() *Metrics {
 		}),
 		contradictions: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "plumbline_remediation_mirror_contradictions_total",
-			Help: "Answers of a ledger's copy in Redis that the ledger itself, at the same sequence, does not give: somebody else writes there.",
+			Help: "Answers of a ledger's mirror in Redis that the ledger itself, at the same sequence, does not give: another writer changes the mirror.",
 		}),
 	}
 	m.begin()

@@ -35,8 +35,8 @@ const annotationRestarted = "kubectl.kubernetes.io/restartedAt"
 var (
 	// ErrNotRestartable says that the kind has no pods of its own that a restart would make anew.
 	ErrNotRestartable = errors.New("only Deployments, StatefulSets and DaemonSets can be restarted")
-	// ErrNoWrite says that the action writes nothing to its target.
-	ErrNoWrite = errors.New("the action writes nothing")
+	// ErrNoWrite says that the action does not write to its target.
+	ErrNoWrite = errors.New("the action does not write")
 )
 
 // Marks say what a write belongs to.

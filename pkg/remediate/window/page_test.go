@@ -55,7 +55,7 @@ func pageSpec(t *testing.T, windowCell, days, allowed string) (window.Spec, *tim
 	t.Helper()
 	var spec window.Spec
 	zone := time.UTC
-	if windowCell != "none" {
+	if windowCell != "no window" {
 		at := strings.LastIndexByte(windowCell, ' ')
 		m := window.MaintenanceWindow{TimeZone: windowCell[at+1:]}
 		if windowCell[:at] != "whole day" {

@@ -55,7 +55,7 @@ type Block struct {
 func (s Schedule) At(now time.Time) State {
 	switch {
 	case s.zone == nil:
-		return blocked(Block{ReasonNoSchedule, "the schedule could not be read, and what is not known is not allowed"})
+		return blocked(Block{ReasonNoSchedule, "the schedule could not be read, and an unknown schedule allows no remediation"})
 	case !s.TimeGated():
 		return State{Open: true, Why: "may act at any time"}
 	case now.IsZero():

@@ -165,7 +165,7 @@ func TestAt_WithoutAnAnswer(t *testing.T) {
 	block := func(reason window.Reason, message string) window.State {
 		return window.State{Blocks: []window.Block{{Reason: reason, Message: message}}, Why: message}
 	}
-	unread := block(window.ReasonNoSchedule, "the schedule could not be read, and what is not known is not allowed")
+	unread := block(window.ReasonNoSchedule, "the schedule could not be read, and an unknown schedule allows no remediation")
 	cases := map[string]struct {
 		schedule window.Schedule
 		now      time.Time

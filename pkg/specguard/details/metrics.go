@@ -35,7 +35,7 @@ func newWriterMetrics(depth func() float64) *writerMetrics {
 		}),
 		up: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "plumbline_admission_records_redis_up",
-			Help: "1 when the last call to Redis worked, 0 when it failed or none was made.",
+			Help: "1 when the last call to Redis worked, 0 when it failed or before the first call.",
 		}),
 	}
 	// Counters that exist from the start make the first drop visible to rate().

@@ -142,7 +142,7 @@ func (s *Stream) why(k Key, stage Stage, h *held, want *Resource) (string, time.
 	case Acknowledged:
 		return "", h.acknowledged.time()
 	case Queued:
-		return "what was sent before has no answer yet", time.Time{}
+		return "the version before has no answer yet", time.Time{}
 	}
 	return "", time.Time{}
 }

@@ -116,7 +116,7 @@ func TestAStreamSaysHowFarEachResourceIs(t *testing.T) {
 			},
 			ads.Key{Type: ads.Route, Name: "web"},
 			with(base(ads.Route, "web", ads.Queued), func(s *ads.State) {
-				s.Wants, s.Why = version("r2"), "what was sent before has no answer yet"
+				s.Wants, s.Why = version("r2"), "the version before has no answer yet"
 			}),
 		},
 		"held back because a route names it": {

@@ -29,7 +29,7 @@ type Standby struct {
 func StandbyOf(s *Standby) (*unstructured.Unstructured, error) {
 	spec, is, err := unstructured.NestedMap(s.Target.Object, "spec")
 	if err != nil || !is {
-		return nil, refuse("spec", "the authorized body of Deployment %s has none", s.Target.GetName())
+		return nil, refuse("spec", "the authorized body of Deployment %s has no pod template", s.Target.GetName())
 	}
 	delete(spec, "paused") // a paused Deployment makes no pods
 	spec["replicas"] = int64(s.Replicas)

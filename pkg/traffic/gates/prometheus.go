@@ -47,7 +47,7 @@ func ParsePrometheus(status int, body []byte, now time.Time) (float64, error) {
 	case status != 200:
 		return 0, fmt.Errorf("Prometheus answers %d", status) //nolint:staticcheck // a name
 	case err != nil || in.Status != "success":
-		return 0, errors.New("the answer is none of the API of Prometheus")
+		return 0, errors.New("the answer is not one of the API of Prometheus")
 	}
 	var sample [2]json.RawMessage
 	switch in.Data.ResultType {

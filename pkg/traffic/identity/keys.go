@@ -80,7 +80,7 @@ func (k *keyring) fetch(ctx context.Context, done chan struct{}) {
 	issuer, keys, err := k.api.Keys(ctx)
 	usable := usableKeys(keys)
 	if err == nil && len(usable) == 0 {
-		err = errors.New("the API server names no key that we can use")
+		err = errors.New("the API server names no usable key")
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -62,7 +62,7 @@ func (c BootstrapConfig) validate() error {
 		errs = append(errs, fmt.Errorf("xdsHost: the control plane's host %q is neither a DNS name nor an address", c.XDSHost))
 	}
 	if c.XDSPort == 0 || c.XDSPort > 65535 {
-		errs = append(errs, fmt.Errorf("xdsPort: the control plane's port %d is none", c.XDSPort))
+		errs = append(errs, fmt.Errorf("xdsPort: the control plane's port %d is not a port", c.XDSPort))
 	}
 	return errors.Join(errs...)
 }

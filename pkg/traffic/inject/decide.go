@@ -160,7 +160,7 @@ func exclusions(o options, c Config) Decision {
 	}
 	for _, p := range o.excludeCIDRs {
 		if inIPv4 := p.Addr().Is4In6() && p.Bits() >= 96; !c.Bootstrap.IPv6 && p.Addr().Is6() && !inIPv4 {
-			return refuse(WrongValue, "annotation %s: %s is IPv6, of which nothing is redirected here", AnnotationExcludeCIDRs, p)
+			return refuse(WrongValue, "annotation %s: %s is IPv6, which is not redirected here", AnnotationExcludeCIDRs, p)
 		}
 	}
 	return Decision{}

@@ -53,7 +53,7 @@ func ParseLocalPorts(text string) (ports []LocalPort, wrong []error) {
 			continue
 		}
 		if len(wrong) == maxWrong {
-			wrong = append(wrong, fmt.Errorf("%q, and what comes after, is not read", shortened(entry)))
+			wrong = append(wrong, fmt.Errorf("%q, and the rest, is not read", shortened(entry)))
 			break
 		}
 		p, err := localPort(entry)

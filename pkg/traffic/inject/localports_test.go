@@ -64,7 +64,7 @@ func TestOfALongListOfMistakesTheFirstTenAreTold(t *testing.T) {
 	if len(ports) != 1 || len(wrong) != maxWrong+1 {
 		t.Errorf("there are %d ports and %d mistakes, want 1 and %d", len(ports), len(wrong), maxWrong+1)
 	}
-	if last := wrong[len(wrong)-1].Error(); last != `"x", and what comes after, is not read` {
+	if last := wrong[len(wrong)-1].Error(); last != `"x", and the rest, is not read` {
 		t.Errorf("the last one says %s", last)
 	}
 }

@@ -49,7 +49,7 @@ func otherMesh(pod *corev1.Pod, mode Mode, _ Config) Decision {
 	case has(pod, istioProxy):
 		return refuse(OtherMesh, "the pod has a proxy of Istio, which needs the ports %d, %d and %d as well", AdminPort, CapturePort, StatusPort)
 	case has(pod, linkerdProxy) && mode == Redirect:
-		return refuse(OtherMesh, "the pod has a proxy of Linkerd, whose rules want the same connections as those of mode %s", Redirect)
+		return refuse(OtherMesh, "the pod has a proxy of Linkerd, and its rules want the same connections as those of mode %s", Redirect)
 	}
 	return Decision{}
 }

@@ -72,7 +72,7 @@ func (b *builder) withoutForeign(svc *corev1.Service, s *Service) {
 					own = append(own, e)
 				} else if !told {
 					told = true
-					b.warn(serviceObject(svc), ForeignEndpoint, fmt.Sprintf("its endpoint %s is pod %s of another namespace, which a Service that gateways serve cannot have: take it out of its EndpointSlices, or take the annotation %s off", e.Address.Addr(), pod, HostsAnnotation))
+					b.warn(serviceObject(svc), ForeignEndpoint, fmt.Sprintf("its endpoint %s is pod %s of another namespace, which a Service of gateways cannot have: take it out of its EndpointSlices, or remove the annotation %s", e.Address.Addr(), pod, HostsAnnotation))
 				}
 			}
 			slot.Endpoints = own

@@ -23,7 +23,7 @@ func withHosts(hosts string) *corev1.Service {
 func TestAHostBelongsToTheNamespaceThatItWasGivenTo(t *testing.T) {
 	all, shop, bank := labels.Everything(), labels.SelectorFromSet(labels.Set{"team": "shop"}), labels.SelectorFromSet(labels.Set{"team": "bank"})
 	const refused = "Service shop/web: HostNotGranted: gateways do not serve it as "
-	const mend = ", which does not belong to its namespace: take it out of the annotation plumbline.dev/hosts, or have the platform add it to gateway.hosts of the chart"
+	const mend = ", which does not belong to its namespace. Take it out of the annotation plumbline.dev/hosts, or let the platform add it to gateway.hosts of the chart"
 	for name, tc := range map[string]struct {
 		grants   []ir.Grant
 		host     string
@@ -67,7 +67,7 @@ func TestGatewaysServeNoPodOfAnotherNamespace(t *testing.T) {
 		problems string
 	}{
 		"with hosts": {"a.example.com", []string{"10.1.0.1:8080", "10.1.0.3:8080"},
-			"Service shop/web: ForeignEndpoint: its endpoint 10.1.0.2 is pod bank/db-0 of another namespace, which a Service that gateways serve cannot have: take it out of its EndpointSlices, or take the annotation plumbline.dev/hosts off"},
+			"Service shop/web: ForeignEndpoint: its endpoint 10.1.0.2 is pod bank/db-0 of another namespace, which a Service of gateways cannot have: take it out of its EndpointSlices, or remove the annotation plumbline.dev/hosts"},
 		"without hosts": {"", []string{"10.1.0.1:8080", "10.1.0.2:8080", "10.1.0.3:8080"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

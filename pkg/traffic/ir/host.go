@@ -25,7 +25,7 @@ func (b *builder) hosts(svc *corev1.Service, s Service) []Host {
 	read := 0
 	for text := range wantedHosts(svc) {
 		if read++; read > MaxHosts {
-			b.warn(serviceObject(svc), InvalidHost, fmt.Sprintf("gateways do not serve it as what comes after the first %d hosts of its annotation %s: make another Service for those", MaxHosts, HostsAnnotation))
+			b.warn(serviceObject(svc), InvalidHost, fmt.Sprintf("gateways serve only the first %d hosts of its annotation %s: make another Service for the others", MaxHosts, HostsAnnotation))
 			break
 		}
 		host, err := s.host(text)
@@ -34,7 +34,7 @@ func (b *builder) hosts(svc *corev1.Service, s Service) []Host {
 			continue
 		}
 		if !b.granted(svc.Namespace, host.Name) {
-			b.warn(serviceObject(svc), HostNotGranted, fmt.Sprintf("gateways do not serve it as %s, which does not belong to its namespace: take it out of the annotation %s, or have the platform add it to gateway.hosts of the chart", host.Name, HostsAnnotation))
+			b.warn(serviceObject(svc), HostNotGranted, fmt.Sprintf("gateways do not serve it as %s, which does not belong to its namespace. Take it out of the annotation %s, or let the platform add it to gateway.hosts of the chart", host.Name, HostsAnnotation))
 			continue
 		}
 		switch by, is := b.served[host.Name]; {

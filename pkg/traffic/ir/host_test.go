@@ -82,7 +82,7 @@ func TestALongListOfHostsCostsNoMoreThanItsFirstHundred(t *testing.T) {
 			if n := len(m.Services[0].Hosts) + len(m.Problems); n != ir.MaxHosts+1 {
 				t.Errorf("there are %d hosts and %d problems, want %d together", len(m.Services[0].Hosts), len(m.Problems), ir.MaxHosts+1)
 			}
-			last := "Service shop/web: InvalidHost: gateways do not serve it as what comes after the first 100 hosts of its annotation plumbline.dev/hosts: make another Service for those"
+			last := "Service shop/web: InvalidHost: gateways serve only the first 100 hosts of its annotation plumbline.dev/hosts: make another Service for the others"
 			if !strings.Contains(problems(m), last) {
 				t.Errorf("nothing says that the others are left out: %.300s", problems(m))
 			}

@@ -23,7 +23,7 @@ func (b *builder) refusedKind(svc *corev1.Service) bool {
 		{svc.Spec.Type == corev1.ServiceTypeExternalName, ExternalName, "it stands for a name outside: take the label off"},
 		{svc.Spec.Type != corev1.ServiceTypeExternalName && slices.Contains(clusterIPs(svc), corev1.ClusterIPNone), Headless, "clients connect to its pods and never to it: give it a clusterIP, or take the label off"},
 		{len(svc.Spec.Ports) == 0, NoPorts, "it has no ports: declare one"},
-		{svc.Spec.SessionAffinity == corev1.ServiceAffinityClientIP, SessionAffinity, "which pod a client gets is decided by its address: set sessionAffinity to None and let a split know visitors by a cookie or header"},
+		{svc.Spec.SessionAffinity == corev1.ServiceAffinityClientIP, SessionAffinity, "the address of a client decides its pod: set sessionAffinity to None and let a split know visitors by a cookie or header"},
 		{deref(svc.Spec.InternalTrafficPolicy) == corev1.ServiceInternalTrafficPolicyLocal, InternalTrafficPolicy, "requests are to stay on their node, which proxies do not know of: set internalTrafficPolicy to Cluster"},
 	}
 	found := false
@@ -59,7 +59,7 @@ func (b *builder) warnOfIPv6(s Service, split traffic.Split) {
 		return
 	}
 	b.warn(objectOf(split), IPv6NotSplit, fmt.Sprintf(
-		"proxies take no connections to IPv6, so clients that connect to %s of Service %s pass the split: set mesh.inject.ipv6 and restart the clients, or give the Service IPv4 alone", s.Addresses[i], s.Name))
+		"proxies take no connections to IPv6, so clients that connect to %s of Service %s bypass the split. Set mesh.inject.ipv6 and restart the clients, or give the Service IPv4 alone", s.Addresses[i], s.Name))
 }
 
 // protocol of a port; one that contradicts itself is left alone.

@@ -42,7 +42,7 @@ type bounds struct {
 // settings reads the annotations. Of a value that makes no sense the default is in force.
 func (b *builder) settings(svc *corev1.Service) Settings {
 	refuse := func(annotation, want string) {
-		b.warn(serviceObject(svc), InvalidSetting, fmt.Sprintf("the annotation %s has %q, so the default is in force: %s",
+		b.warn(serviceObject(svc), InvalidSetting, fmt.Sprintf("the annotation %s has %q, so the default is active: %s",
 			annotation, short(svc.Annotations[annotation]), want))
 	}
 	timeout := func(annotation string, within bounds) time.Duration {

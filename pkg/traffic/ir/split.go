@@ -157,7 +157,7 @@ func (b *builder) tell(split traffic.Split, found findings) {
 		case PodInNoVariation:
 			message = fmt.Sprintf("%s of Service %s in no variation, which get no requests from proxies: let a variation select them", pods, split.Service)
 		default:
-			message = fmt.Sprintf("%s of %s selected by Service %s, which gives them requests of clients without a proxy whatever the share: let its selector not match them", pods, k[1], split.Service)
+			message = fmt.Sprintf("%s of %s selected by Service %s, which gives them requests of clients without a proxy at every weight: let its selector not match them", pods, k[1], split.Service)
 		}
 		b.warn(objectOf(split), Reason(k[0]), message)
 	}

@@ -32,7 +32,7 @@ type Config struct {
 
 // AddFlags makes a flag of each field. Lists have commas, and may be empty.
 func (c *Config) AddFlags(fs *flag.FlagSet) {
-	fs.Int64Var(&c.ProxyUID, "proxy-uid", c.ProxyUID, "`user` of the proxy, whose own connections leave the pod")
+	fs.Int64Var(&c.ProxyUID, "proxy-uid", c.ProxyUID, "`user` of the proxy, with connections of its own that leave the pod")
 	fs.Func("capture-port", "`port` on loopback where the proxy takes connections", func(text string) (err error) {
 		c.CapturePort, err = port(text)
 		return err
@@ -113,7 +113,7 @@ func (c Config) validateCIDRs() error {
 		case !p.IsValid():
 			return errors.New("--exclude-cidrs: a range without an address: give one as in 10.0.0.0/8")
 		case canonical(p).Addr().Is6() && !c.IPv6:
-			return fmt.Errorf("--exclude-cidrs: %s is IPv6, of which nothing is redirected: take it out, or set --ipv6", p)
+			return fmt.Errorf("--exclude-cidrs: %s is IPv6, which is not redirected: take it out, or set --ipv6", p)
 		}
 	}
 	return nil

@@ -113,7 +113,7 @@ func (s Ruleset) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "table inet %s {\n", Table)
 	if s.Flagged {
-		b.WriteString("\t# not ours: flags of the table\n")
+		b.WriteString("\t# of another owner: flags of the table\n")
 	}
 	for _, c := range s.Chains {
 		fmt.Fprintf(&b, "\tchain %s {\n", c.Name)

@@ -49,7 +49,7 @@ func Contradictions(split traffic.Split, seen traffic.Observation, since, now ti
 		case share.Weight == 0 && o.Completed > strays:
 			wrong = append(wrong, fmt.Sprintf("%s has no share and answered %d requests in %s", share.Variation, o.Completed, o.Window.Round(time.Second)))
 		case share.Weight > 0 && o.Completed == 0 && total*uint64(share.Weight)/uint64(traffic.Total) >= expected(split.Key): //nolint:gosec // weights are positive
-			wrong = append(wrong, fmt.Sprintf("%s has %s %% and answered none of %d requests in %s", share.Variation, percent(share.Weight), total, o.Window.Round(time.Second)))
+			wrong = append(wrong, fmt.Sprintf("%s has %s %% and answered 0 of %d requests in %s", share.Variation, percent(share.Weight), total, o.Window.Round(time.Second)))
 		}
 	}
 	return wrong

@@ -37,7 +37,7 @@ func events(before, next *State, moved bool) []Event {
 		told = append(told, Event{Reason: SplitChanged, Message: Text(next.Wanted)})
 	}
 	if moved {
-		told = append(told, Event{Reason: ReservationsMoved, Warning: true, Message: "the ranges of the variations could not stay, so visitors of one may find themselves in another; reserve what a variation may come to (spec.variations[].reserved)"})
+		told = append(told, Event{Reason: ReservationsMoved, Warning: true, Message: "the ranges of the variations could not stay, so visitors may move to another variation; reserve the largest percentage of a variation (spec.variations[].reserved)"})
 	}
 	for _, share := range next.Wanted[1:] {
 		is := next.withholds(share.Variation)

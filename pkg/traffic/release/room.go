@@ -33,7 +33,7 @@ type FullError struct {
 }
 
 func (e *FullError) Error() string {
-	return fmt.Sprintf("the sequences of the Services of namespace %s would take %d bytes with that of %s, and there is room for %d: delete releases or Services there that are not needed; the sequence of a deleted Service leaves after %d minutes",
+	return fmt.Sprintf("the sequences of the Services of namespace %s would take %d bytes with that of %s, and there is room for %d. Delete releases or Services there that are not needed; the sequence of a deleted Service leaves after %d minutes",
 		e.Service.Namespace, e.Bytes, e.Service.Name, e.Room, int(KeptFor.Minutes()))
 }
 

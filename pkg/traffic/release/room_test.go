@@ -87,7 +87,7 @@ func TestANamespaceThatIsFullIsTold(t *testing.T) {
 	if err := admitted(entries, nameOf("evil-0", "more"), "web"); !errors.As(err, &full) || full.Bytes <= full.Room {
 		t.Fatalf("one more: %v", err)
 	}
-	for _, want := range []string{"namespace evil-0 would take", "with that of more", "delete releases or Services there", "after 45 minutes"} {
+	for _, want := range []string{"namespace evil-0 would take", "with that of more", "Delete releases or Services there", "after 45 minutes"} {
 		if !strings.Contains(full.Error(), want) {
 			t.Errorf("it says %s, without %q", full, want)
 		}

@@ -103,7 +103,7 @@ func TermsOf(r *v1alpha1.ABRelease) (Terms, error) {
 		terms.Split.Variations = append(terms.Split.Variations, variationOf(r.Namespace, v.Name, workloadOf(r, v), v.Selector))
 		percent, given := split.Percentages[string(v.Name)]
 		if !given {
-			return terms, fmt.Errorf("spec.trafficSplit.percentages: %s has none: give it one, if need be 0", v.Name)
+			return terms, fmt.Errorf("spec.trafficSplit.percentages: %s is missing: give it a percentage, which may be 0", v.Name)
 		}
 		weight, valid := WeightOf(percent)
 		if !valid {
@@ -116,7 +116,7 @@ func TermsOf(r *v1alpha1.ABRelease) (Terms, error) {
 		terms.Wishes = append(terms.Wishes, wish)
 	}
 	if len(split.Percentages) != len(r.Spec.Variations) {
-		return terms, errors.New("spec.trafficSplit.percentages: one is given to what is no variation: take it out")
+		return terms, errors.New("spec.trafficSplit.percentages: each key must name a variation: take the others out")
 	}
 	return terms, terms.check()
 }
@@ -195,7 +195,7 @@ func keyOf(s *v1alpha1.TrafficSplit) (traffic.Key, error) {
 			return traffic.Key{}, nil
 		}
 	default:
-		return traffic.Key{}, fmt.Errorf("spec.trafficSplit.type: %q is none of Percentage, Sticky, Header", s.Type)
+		return traffic.Key{}, fmt.Errorf("spec.trafficSplit.type: %q is not one of Percentage, Sticky, Header", s.Type)
 	}
 	switch {
 	case (s.Sticky.Header != "") == (s.Sticky.Cookie != ""):

@@ -95,7 +95,7 @@ func refuseAuthor(run *Run, now Approval, c Control) string {
 	case users == nil || !c.overrides(run.Active):
 		return ""
 	case len(users) == 0:
-		return fmt.Sprintf("approval is %s, and run %d has no author to compare with, since the release named no user when the run began: ask for Rollback and then for Retry", ApprovalNotAuthor, run.Number)
+		return fmt.Sprintf("approval is %s, and run %d has no author to compare with, since the release named no user at its beginning. Ask for Rollback and then for Retry", ApprovalNotAuthor, run.Number)
 	case isUser(users[0], c.RequestedBy):
 		return fmt.Sprintf("approval is %s, and %s is the author of run %d: %s has to ask", ApprovalNotAuthor, c.RequestedBy, run.Number, approver(users))
 	case slices.ContainsFunc(users, func(user string) bool { return isUser(user, c.RequestedBy) }):

@@ -182,7 +182,7 @@ func (m *machine) void(why string) {
 	}
 	stage.StartTime, stage.PassTime, stage.Stopped, stage.StoppedSince, stage.Message = time.Time{}, time.Time{}, 0, time.Time{}, ""
 	stage.Restarts++
-	m.tell(MeasurementVoided, true, "the measurement of stage %d begins anew: %s", i+1, why)
+	m.tell(MeasurementVoided, true, "the measurement of stage %d restarts: %s", i+1, why)
 }
 
 // measureCapacity remembers the most endpoints that the active variation had, and since when the

@@ -101,7 +101,7 @@ func (m *machine) newControl() *FreshControl {
 	case m.Plan.Control == ControlFresh && m.Plan.Strategy.hasCompared():
 		return &FreshControl{Replicas: left}
 	case left > 0:
-		return &FreshControl{Replicas: left, EndTime: m.Now, Message: "the release asks for none"}
+		return &FreshControl{Replicas: left, EndTime: m.Now, Message: "the release asks for no control"}
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ func (m *machine) watchControl() {
 	control, is := m.Arms[freshControl]
 	switch {
 	case m.Plan != nil && m.Plan.Control != ControlFresh:
-		m.endControl(false, "the release asks for none any more")
+		m.endControl(false, "the release asks for no control any more")
 	case c.Source != run.From.Hash:
 		m.endControl(true, "%s has another revision than the fresh control", run.Active)
 	case !is: // nothing is known

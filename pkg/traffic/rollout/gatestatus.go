@@ -34,7 +34,7 @@ func (has Installation) permit(r *v1alpha1.ABRelease, hasQueries bool) error {
 	case in.StrategyName == "" && !has.InlineQueries:
 		return errors.New("spec.rollout.strategy.queries: the installation permits queries in RolloutStrategies alone: name a RolloutStrategy, or set delivery.inlineQueries in the values of the chart")
 	case !has.Prometheus && in.StrategyName != "":
-		return fmt.Errorf("spec.rollout.strategyName: RolloutStrategy %s has queries, and the installation has no Prometheus: set metrics.prometheus.url in the values of the chart, or remove the queries", in.StrategyName)
+		return fmt.Errorf("spec.rollout.strategyName: RolloutStrategy %s has queries, and the installation has no Prometheus: set the chart value metrics.prometheus.url, or remove the queries", in.StrategyName)
 	case !has.Prometheus:
 		return errors.New("spec.rollout.strategy.queries: the installation has no Prometheus: set metrics.prometheus.url in the values of the chart, or remove the queries")
 	}
@@ -45,7 +45,7 @@ func (has Installation) permit(r *v1alpha1.ABRelease, hasQueries bool) error {
 		w := &in.Gates.Webhooks[i]
 		for _, ref := range []struct{ field, name string }{{"destination", w.Destination.Name}, {"signingKey", w.SigningKey.Name}} {
 			if !slices.Contains(has.GateSecrets, ref.name) {
-				return fmt.Errorf("spec.rollout.gates.webhooks[%d].%s.name: gates may not read Secret %s: add the Secret to delivery.gateSecrets in the values of the chart, or name another", i, ref.field, ref.name)
+				return fmt.Errorf("spec.rollout.gates.webhooks[%d].%s.name: gates may not read Secret %s: add the Secret to the chart value delivery.gateSecrets, or name another", i, ref.field, ref.name)
 			}
 		}
 	}

@@ -289,7 +289,7 @@ func GroupHealthOf(s State, arms map[string]Arm, now time.Time) Health {
 	case canary.Ready < wants:
 		h.Verdict, h.Message = judge.Undecided, fmt.Sprintf("%d of %d pods are ready", canary.Ready, wants)
 	default:
-		h.Verdict, h.Message = judge.Pass, fmt.Sprintf("%d of %d pods are ready, and none has restarted", canary.Ready, wants)
+		h.Verdict, h.Message = judge.Pass, fmt.Sprintf("%d of %d pods are ready, without a restart", canary.Ready, wants)
 	}
 	return h
 }

@@ -82,7 +82,7 @@ func (m *machine) tellHold(before *Hold, a *WorkAnswer) {
 		m.tell(MinimumHeld, false, "minReplicas of HorizontalPodAutoscaler %s is held at %d, and was %d", h.Autoscaler.Name, h.Autoscaler.Minimum, h.Autoscaler.Former)
 	case before == nil || before.Autoscaler == nil:
 	case a.Replicas > 0 || a.Phase == WorkFailed || a.Message != "":
-		m.tell(MinimumPutBack, true, "minReplicas of HorizontalPodAutoscaler %s is not put back to %d: %s", before.Autoscaler.Name, before.Autoscaler.Former, a.Message)
+		m.tell(MinimumPutBack, true, "minReplicas of HorizontalPodAutoscaler %s is not restored to %d: %s", before.Autoscaler.Name, before.Autoscaler.Former, a.Message)
 	default:
 		m.tell(MinimumPutBack, false, "minReplicas of HorizontalPodAutoscaler %s is %d again", before.Autoscaler.Name, before.Autoscaler.Former)
 	}

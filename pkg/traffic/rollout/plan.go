@@ -71,7 +71,7 @@ func (p *Plan) demandComparison() error {
 	if p.Control != ControlFresh || p.Strategy.hasCompared() {
 		return nil
 	}
-	return fmt.Errorf("spec.rollout.analysis.control: a fresh control gets as many requests as the canary, up to %s%%, and no stage of the strategy has from above 0%% to that: add one, or set Stable", percent(release.MaxControl))
+	return fmt.Errorf("spec.rollout.analysis.control: a fresh control gets as many requests as the canary, up to %s%%, and no stage of the strategy is between 0%% and that. Add one, or set Stable", percent(release.MaxControl))
 }
 
 // settleGroups takes away what needs requests or an autoscaler: the API server refuses both beside groups, unless

@@ -115,7 +115,7 @@ func (m *machine) isBaselineReady() bool {
 	if is && active.Updated >= active.Targets && active.Updated >= run.Capacity && active.Ready >= run.Capacity {
 		return true
 	}
-	m.waitTold(WaitBaselinePods, m.deadlines().Deployment, "%s: %d of %d pods have the change and %d are ready, wants %d; if its autoscaler has shrunk it, raise minReplicas until the run is over",
+	m.waitTold(WaitBaselinePods, m.deadlines().Deployment, "%s: %d of %d pods have the change and %d are ready, wants %d. If its autoscaler has shrunk it, raise minReplicas until the run is over",
 		m.baseline(), active.Updated, active.Targets, active.Ready, run.Capacity)
 	return false
 }

@@ -58,7 +58,7 @@ func (m *machine) obey() {
 	refusal := m.carryOut(*c)
 	m.next.Handled = &Handled{*c, refusal}
 	if refusal != "" {
-		m.tell(VerbAnswered, true, "%s by %s did nothing: %s", c.Verb, c.RequestedBy, refusal)
+		m.tell(VerbAnswered, true, "%s by %s had no effect: %s", c.Verb, c.RequestedBy, refusal)
 		return
 	}
 	m.tell(VerbAnswered, false, "%s by %s", c.Verb, c.RequestedBy)
@@ -148,7 +148,7 @@ func (m *machine) advanceByPerson(c Control) string {
 		return fmt.Sprintf("there are %d stages: ask for a promotion", len(m.next.Run.Stages))
 	}
 	if i := m.next.Run.unapproved(from, to); i >= 0 {
-		return fmt.Sprintf("stage %d wants an approval and has none: approve it (kubectl plumbline release approve), or skip it with the right to skip", i+1)
+		return fmt.Sprintf("stage %d needs an approval and has no approval: approve it (kubectl plumbline release approve), or skip it with the permission to skip", i+1)
 	}
 	return m.refuseUnless(m.advance(from, to))
 }

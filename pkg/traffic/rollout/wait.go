@@ -125,7 +125,7 @@ func (m *machine) waitProxies(what string) bool {
 // isPaused tells whether a person keeps the run from going forward; it waits then.
 func (m *machine) isPaused() bool {
 	if m.Paused {
-		m.hold(WaitPaused, "spec.rollout.pause is Enabled: nothing goes forward, and a failure rolls back")
+		m.hold(WaitPaused, "spec.rollout.pause is Enabled: no stage goes on, and a failure rolls back")
 	}
 	return m.Paused
 }

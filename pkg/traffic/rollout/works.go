@@ -197,7 +197,7 @@ func (m *machine) isDone(w *Work) bool {
 		m.hold(WaitRefusedWork, "work %d, %s to %d, is %s: %s; scale Deployment %s by hand", w.Number, w.Verb, w.Replicas, w.Phase, w.Message, m.deployment())
 		return false
 	}
-	m.waitPerson(WaitRefusedWork, "a person to remove what keeps work %d, %s, from being done, and to ask for Retry or Rollback: it is %s: %s", w.Number, w.Verb, w.Phase, w.Message)
+	m.waitPerson(WaitRefusedWork, "a person to remove the cause that keeps work %d, %s, from being done, and to ask for Retry or Rollback: it is %s: %s", w.Number, w.Verb, w.Phase, w.Message)
 	return false
 }
 

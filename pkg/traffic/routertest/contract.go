@@ -29,10 +29,10 @@ type Asker interface {
 // Of one that is an Asker it also asks where requests go ([Routing]).
 func Contract(t *testing.T, begin func(*testing.T) Stand) {
 	for name, test := range map[string]func(*testing.T, Stand){
-		"a split that is not whole is refused":            testNotWhole,
-		"a sequence may come twice and never goes back":   testSequences,
-		"nothing is in force before something is applied": testNothingApplied,
-		"what is removed is forgotten":                    testForgotten,
+		"a split that is not whole is refused":                  testNotWhole,
+		"a sequence may come twice and never goes back":         testSequences,
+		"no split is effective before the first one is applied": testNothingApplied,
+		"a removed split is forgotten":                          testForgotten,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, begin(t)) })
 	}
@@ -79,7 +79,7 @@ func testNotWhole(t *testing.T, stand Stand) {
 		"the weights are not the whole": func(s *traffic.Split) { s.Shares[0].Weight-- },
 		"a variation has no pods":       func(s *traffic.Split) { s.Variations[1].Selector = nil },
 		"a weight is of no variation":   func(s *traffic.Split) { s.Variations = s.Variations[:1] },
-		"a header's value is of none either": func(s *traffic.Split) {
+		"a header's value is of no variation either": func(s *traffic.Split) {
 			s.Match = traffic.Match{Header: "x-group", Values: map[string]string{"beta": "b"}}
 		},
 		"no Service is named": func(s *traffic.Split) { s.Service = "" },
@@ -111,7 +111,7 @@ func testSequences(t *testing.T, stand Stand) {
 func testNothingApplied(t *testing.T, stand Stand) {
 	router := stand.Router(release)
 	if err := router.Remove(t.Context()); err != nil {
-		t.Errorf("removing what was never applied: %v", err)
+		t.Errorf("removing a split that was never applied: %v", err)
 	}
 	nothingInForce(t, router)
 }
@@ -132,7 +132,7 @@ func nothingInForce(t *testing.T, router traffic.Router) {
 	t.Helper()
 	seen, err := router.Observe(t.Context())
 	if err == nil && (seen.Sequence != 0 || seen.Knowledge == traffic.Proven || seen.Knowledge == traffic.Accepted) {
-		t.Errorf("nothing is applied, and in force is %+v", seen)
+		t.Errorf("no split is applied, and effective is %+v", seen)
 	}
 }
 

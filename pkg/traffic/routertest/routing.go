@@ -30,9 +30,9 @@ func Routing(t *testing.T, begin func(*testing.T) Asker) {
 		"pods are those of the selectors that were applied last":                   testSelectors,
 		"requests of another Service are not divided":                              testOtherServices,
 		"a release that names another Service leaves the former one":               testServiceChanges,
-		"what is removed divides no requests, and other releases go on":            testRemoved,
-		"what was refused or goes back leaves requests as they were":               testRefusedChangesNothing,
-		"what the caller changes afterwards in its own split changes nothing":      testOwnCopy,
+		"a removed split divides no requests, and other releases go on":            testRemoved,
+		"a refused split, or one that goes back, leaves requests as they were":     testRefusedChangesNothing,
+		"later changes by the caller of its own split have no effect":              testOwnCopy,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, begin(t)) })
 	}
@@ -125,7 +125,7 @@ func testVisitorStays(t *testing.T, stand Asker) {
 	for i := range crowd {
 		answer := ask(t, stand, nil, nil)
 		if answer.Visitor == "" {
-			t.Fatal("a visitor without a cookie is given none")
+			t.Fatal("a visitor without a cookie gets no cookie")
 		}
 		first[i], on[i] = answer.Visitor, answer.Variation.Name
 	}

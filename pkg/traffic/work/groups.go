@@ -94,12 +94,12 @@ func objectToGroups(f *Facts) *objection {
 		case group == nil:
 			return object(v1alpha1.WorkGroupGone, "the Deployment %s, which is the group of %s, does not exist: create it", v.Group.Name, v.Name)
 		case ownsReplicas(group, f.Groups.Tools[v.Name]):
-			return object(v1alpha1.WorkGitOpsOwned, "%s applies spec.replicas of the Deployment %s and would take the change back: leave spec.replicas out of its manifest, and apply it on the server side",
+			return object(v1alpha1.WorkGitOpsOwned, "%s applies spec.replicas of the Deployment %s and would revert the change: leave spec.replicas out of its manifest, and use server-side apply",
 				f.Groups.Tools[v.Name], v.Group.Name)
 		}
 		for _, a := range f.Autoscalers {
 			if Scales(a, &v1alpha1.VariationWorkload{Kind: v1alpha1.VariationDeployment, Name: v.Group.Name}) {
-				return object(v1alpha1.WorkGroupAutoscaled, "the HorizontalPodAutoscaler %s scales the Deployment %s, whose replicas the run divides: delete the autoscaler, or use the model Router", a.GetName(), v.Group.Name)
+				return object(v1alpha1.WorkGroupAutoscaled, "the HorizontalPodAutoscaler %s scales the Deployment %s, and the run divides its replicas: delete the autoscaler, or use the model Router", a.GetName(), v.Group.Name)
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func objectToCapacity(f *Facts) *objection {
 	total, wants := replicasOf(f), *spec.Replicas
 	switch {
 	case in == nil || in.Replicas == nil || *in.Replicas != total:
-		return object(v1alpha1.WorkGroupChanged, "both groups have %d replicas together, which is not what run %d has begun with: scale them back, or ask for Rollback", total, spec.Run)
+		return object(v1alpha1.WorkGroupChanged, "both groups have %d replicas together, another number than run %d has begun with: scale them back, or ask for Rollback", total, spec.Run)
 	case wants > total:
 		return object(v1alpha1.WorkTooManyReplicas, "the work asks for %d replicas, and both groups had %d together", wants, total)
 	case wants >= clone.Replicas(groupTarget(f)):

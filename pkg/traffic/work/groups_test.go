@@ -125,7 +125,7 @@ func TestNext_ScalesGroups(t *testing.T) {
 	}{
 		"the canary grows":                            {"canary", 1, 4, 0, nil, done, "", "", 1},
 		"the active group shrinks":                    {"stable", 3, 4, 1, []change{begun(4)}, done, "", "", 1},
-		"the active group has it already":             {"stable", 3, 3, 1, []change{begun(4)}, done, "", "nothing had to be written", 0},
+		"the active group has it already":             {"stable", 3, 3, 1, []change{begun(4)}, done, "", "no write was necessary", 0},
 		"the active group goes to 0":                  {"stable", 0, 4, 4, []change{begun(4)}, done, "", "", 1},
 		"more than there was":                         {"canary", 5, 4, 0, nil, refused, v1alpha1.WorkTooManyReplicas, "asks for 5 replicas, and both groups had 4", 0},
 		"the run began with another number":           {"canary", 1, 3, 0, nil, refused, v1alpha1.WorkGroupChanged, "both groups have 3 replicas together", 0},

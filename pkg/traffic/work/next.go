@@ -38,7 +38,7 @@ func Next(f *Facts) Action {
 	case Holds(&f.Work.Spec):
 		return settleHold(f)
 	}
-	return succeed(f, "nothing had to be written")
+	return succeed(f, "no write was necessary")
 }
 
 // target returns the object that the work writes; nil if it does not exist.

@@ -81,7 +81,7 @@ func objectToForward(f *Facts) *objection {
 	case f.Halted != "":
 		return object(v1alpha1.WorkHalted, "%s", f.Halted)
 	case f.Release.Spec.Rollout == nil || f.Release.Spec.Rollout.RequestedBy == "":
-		return object(v1alpha1.WorkInvalidSpec, "spec.rollout.requestedBy: the executor acts with the right of a user: name the user")
+		return object(v1alpha1.WorkInvalidSpec, "spec.rollout.requestedBy: the executor acts with the permissions of a user: name the user")
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func objectToBaseline(f *Facts) *objection {
 	name := BaselineName(f.Release)
 	switch {
 	case name == "":
-		return object(v1alpha1.WorkInvalidSpec, "spec.stable: a clone is made from a Deployment: the stable variation names none")
+		return object(v1alpha1.WorkInvalidSpec, "spec.stable: a clone is made from a Deployment: the stable variation does not name one")
 	case f.ServiceMissing:
 		return object(v1alpha1.WorkInvalidSpec, "spec.serviceName: the Service %s does not exist", f.Release.Spec.ServiceName)
 	case f.Baseline == nil:
@@ -198,7 +198,7 @@ func objectToEvidence(f *Facts) *objection {
 	if f.Unrecorded == "" || !NeedsRecord(f.Work, f.Release) {
 		return nil
 	}
-	return &objection{v1alpha1.WorkEvidenceUnavailable, "nothing is written that could not be recorded: " + f.Unrecorded, true}
+	return &objection{v1alpha1.WorkEvidenceUnavailable, "the executor does not write without a record: " + f.Unrecorded, true}
 }
 
 // objectToTrust asks whether each guard of what the run writes trusts the author of the release. What the
@@ -210,6 +210,6 @@ func objectToTrust(f *Facts) *objection {
 	}
 	who := f.Release.Spec.Rollout.RequestedBy
 	return &objection{v1alpha1.WorkRequesterNotTrusted, fmt.Sprintf(
-		"%s does not trust %s, whom spec.rollout.requestedBy names: add the user to spec.trustedWriters of the guard, or have a user whom the guard trusts change the release",
+		"%s does not trust %s, the user in spec.rollout.requestedBy: add the user to spec.trustedWriters of the guard, or let a user that the guard trusts change the release",
 		f.Distrusting, who), true}
 }

@@ -173,7 +173,7 @@ func TestACanaryThatTheServiceSelectsIsNotExclusive(t *testing.T) {
 	s.wait(release, "it is not exclusive", func(r *v1alpha1.ABRelease) bool {
 		return v1alpha1.IsDegradedFor(r.Status.Conditions, v1alpha1.ReasonSelectorsOverlap)
 	})
-	s.told(release, string(ir.SelectorsOverlap), "whatever the share")
+	s.told(release, string(ir.SelectorsOverlap), "at every weight")
 }
 
 // quarantined pods get no requests, whatever divides them.

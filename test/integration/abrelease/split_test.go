@@ -157,7 +157,7 @@ func TestAnInvalidSpecLeavesInForceWhatWas(t *testing.T) {
 	sequence := release.Status.Effective.Sequence
 	s.carries(proxy, sequence)
 	s.patch(release, `spec: {trafficSplit: {percentages: {stable: 0, canary: 100}, headerMatch: {values: {"spaces around ": canary}}}}`)
-	s.stalled(release, "Invalid", "what was in force before stays in force")
+	s.stalled(release, "Invalid", "the former split stays effective")
 	if is := release.Status.Effective.Sequence; is != sequence || release.Status.Split != "stable 100 / canary 0" {
 		t.Errorf("in force is %s with sequence %d", release.Status.Split, is)
 	}

@@ -230,7 +230,7 @@ func (s *installed) reportForPeople(t *testing.T) {
 func momentless(a answer) answer {
 	lines := strings.Split(a.Stdout, "\n")
 	for i, line := range lines {
-		for _, moment := range []string{"drift since ", "written until "} {
+		for _, moment := range []string{"drift since ", "writes until "} {
 			if before, _, found := strings.Cut(line, moment); found {
 				lines[i] = before + moment
 			}

@@ -134,7 +134,7 @@ func withoutExecutorAilments() []ailment {
 		{"forged ledgers pass", warnOnly("plumbline-ledger-writers"), "policy.ledger-writers", doctor.Critical, "was not refused"},
 		{"the policy on the executor's marks is not bound", func(t *testing.T, c *clinic) func() {
 			return c.remove(t, &admissionv1.ValidatingAdmissionPolicyBinding{}, "", "plumbline-executor-marks")
-		}, "policy.executor-marks", doctor.Critical, "not in force"},
+		}, "policy.executor-marks", doctor.Critical, "not active"},
 		{"the policy on plans is deleted", func(t *testing.T, c *clinic) func() {
 			return c.remove(t, &admissionv1.ValidatingAdmissionPolicy{}, "", "plumbline-plan-writers")
 		}, "policy.plan-writers", doctor.Critical, "does not exist"},
@@ -173,7 +173,7 @@ func (s *surgery) processAilments() []ailment {
 		{"the executor has no ready replica", func(t *testing.T, c *clinic) func() {
 			c.ready(t, "plumbline-executor", 0)
 			return func() { c.ready(t, "plumbline-executor", 1) }
-		}, "executor.workload", doctor.Critical, "nothing is put back"},
+		}, "executor.workload", doctor.Critical, "there is no remediation"},
 		{"the lease of the executor is stale", func(t *testing.T, c *clinic) func() {
 			restore := s.rest(t)
 			lease := &coordinationv1.Lease{}
@@ -298,7 +298,7 @@ func (s *surgery) ledgerAilments() []ailment {
 		must(t, c.as(t, executorUser).Status().Patch(t.Context(), environment, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"status":{"ledgerUID":%s}}`, ledger))))
 	}
 	return []ailment{
-		{"a ledger was made anew", with(v1alpha1.RemediationLedgerStatus{Sequence: 1, GrantStartTime: &tomorrow}), "remediation.ledgers", doctor.Warning, "it grants nothing until"},
+		{"a ledger was made anew", with(v1alpha1.RemediationLedgerStatus{Sequence: 1, GrantStartTime: &tomorrow}), "remediation.ledgers", doctor.Warning, "it grants no steps until"},
 		{"a circuit breaker is open", with(v1alpha1.RemediationLedgerStatus{Sequence: 1, Breakers: []v1alpha1.LedgerBreaker{{
 			PolicyUID: string(s.policy.UID), State: v1alpha1.BreakerOpen, Generation: 1, Failures: 3, LastOpenTime: &now,
 		}}}), "remediation.ledgers", doctor.Warning, "the circuit breaker of policy images is open after 3 failures"},

@@ -58,7 +58,7 @@ func TestDoctorGitOps_ArgoCD(t *testing.T) {
 			t.Errorf("nothing says %q: %s", says, inFull(full))
 		}
 	}
-	expect(t, f.admin, "none of its Applications installs Plumbline", "Info")
+	expect(t, f.admin, "no Application of it installs Plumbline", "Info")
 
 	const bundles = "{group: admissionregistration.k8s.io, kind: '*', jqPathExpressions: ['.webhooks[]?.clientConfig.caBundle']}"
 	const settings = "resource.customizations.ignoreDifferences."
@@ -98,7 +98,7 @@ func TestDoctorGitOps_ArgoCD(t *testing.T) {
 	t.Run("the Application is found by the mark on what it applies", func(t *testing.T) {
 		elsewhere := objectOf(t, anApplication, "destination: {server: 'https://this.example.com'}")
 		f.put(t, elsewhere)
-		expect(t, f.admin, "none of its Applications", "Info")
+		expect(t, f.admin, "no Application of it", "Info")
 		const mark = "argocd.argoproj.io/tracking-id"
 		f.markConfigurations(t.Context(), t, nil, map[string]string{mark: "plumbline:admissionregistration.k8s.io/MutatingWebhookConfiguration:plumbline-system/plumbline"})
 		expect(t, f.admin, "", append([]string{"Warning Application/argocd/plumbline"}, all...)...)

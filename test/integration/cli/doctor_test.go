@@ -110,7 +110,7 @@ func TestDoctor_GuardsThatDeny(t *testing.T) {
 	for _, a := range []ailment{
 		{"its policy is not bound", func(t *testing.T, c *clinic) func() {
 			return c.remove(t, &admissionv1.ValidatingAdmissionPolicyBinding{}, "", "plumbline-deny")
-		}, "policy.deny", doctor.Critical, "was not refused"},
+		}, "policy.deny", doctor.Critical, "was not rejected"},
 		{"its policy only audits", func(t *testing.T, c *clinic) func() {
 			binding := &admissionv1.ValidatingAdmissionPolicyBinding{}
 			return c.edit(t, binding, "", "plumbline-deny", func() { binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Audit} })
@@ -196,7 +196,7 @@ func policyAilments() []ailment {
 			return c.edit(t, policy, "", "plumbline-writer", func() { policy.Spec.FailurePolicy = new(admissionv1.Ignore) })
 		}, "policy.writer", doctor.Warning, "failurePolicy is Ignore"},
 		{"forged stamps are only warned about", warnOnly("plumbline-stamp-status"), "policy.stamp-status", doctor.Critical, "not Deny"},
-		{"forged Baselines pass", warnOnly("plumbline-baseline-writers"), "policy.baseline-writers", doctor.Critical, "was not refused"},
+		{"forged Baselines pass", warnOnly("plumbline-baseline-writers"), "policy.baseline-writers", doctor.Critical, "was not rejected"},
 		{"the policy on requests is deleted", func(t *testing.T, c *clinic) func() {
 			return c.remove(t, &admissionv1.ValidatingAdmissionPolicy{}, "", "plumbline-requested-by")
 		}, "policy.requested-by", doctor.Critical, "does not exist"},
@@ -313,7 +313,7 @@ func certificatePEM(t *testing.T, left time.Duration) []byte {
 func restrictedUsers(t *testing.T, c *clinic) {
 	nobody := c.user(t, "nobody")
 	report, got := c.examine(t.Context(), t, nobody)
-	if got.Code != 2 || !strings.Contains(got.Stderr, "was not answered by") {
+	if got.Code != 2 || !strings.Contains(got.Stderr, "these checks had no answer") {
 		t.Errorf("a user without rights gets exit code %d and %q, want 2", got.Code, got.Stderr)
 	}
 	for _, f := range report.Findings {

@@ -156,7 +156,7 @@ func TestPlan_WhoMayNotIsToldSo(t *testing.T) {
 			}
 		})
 	}
-	if got := plumbline(t.Context(), alice, f.namespace, "", "plan", "show", "p"); got.Code != 0 || !strings.Contains(got.Stdout, "an executor: none has taken it yet") {
+	if got := plumbline(t.Context(), alice, f.namespace, "", "plan", "show", "p"); got.Code != 0 || !strings.Contains(got.Stdout, "an executor: no executor has taken it yet") {
 		t.Errorf("who may look saw %+v", got)
 	}
 }

@@ -92,7 +92,7 @@ func TestPreview_TriesTheVeryWriteAndStoresNothing(t *testing.T) {
 		t.Errorf("a preview stored something: version %s became %s", before, after)
 	}
 	text := plumbline(t.Context(), kubeconfig, f.namespace, "", "plan", "preview", f.namespace)
-	for _, want := range []string{"1 plan for 1 object; 1 drifted, of 1 selected.", "✓ 0  deployment.apps/web  Reconcile  leads to the authorized state", "/spec/replicas: 5 → 1", "The write would lead to the authorized state. Nothing was stored."} {
+	for _, want := range []string{"1 plan for 1 object; 1 drifted, of 1 selected.", "✓ 0  deployment.apps/web  Reconcile  leads to the authorized state", "/spec/replicas: 5 → 1", "The write would lead to the authorized state. The dry run stored no object."} {
 		if !strings.Contains(text.Stdout, want) {
 			t.Errorf("%q is missing in\n%s%s", want, text.Stdout, text.Stderr)
 		}
@@ -121,19 +121,19 @@ func TestExplain_TellsEveryGateAndTheVerdict(t *testing.T) {
 	}{
 		"a policy that only observes": {
 			args: []string{policy.Name}, change: func(*v1alpha1.RemediationPolicySpec) {},
-			want: []string{"✗ Mode ", "ObserveOnly, wants Active; the policy only observes", "✓ Severity ", "=> It is not put back unless something changes: the policy only observes"},
+			want: []string{"✗ Mode ", "ObserveOnly, wants Active; the policy only observes", "✓ Severity ", "=> It is not remediated without a change: the policy only observes"},
 		},
 		"an active one": {
 			args:   []string{policy.Name, "deploy/web"},
 			change: func(s *v1alpha1.RemediationPolicySpec) { s.Mode, s.RequestedBy = v1alpha1.PolicyModeActive, "admin" },
-			want:   []string{"✓ Mode ", "Ledger " + f.namespace + "\n", "✓ MaxPerHour ", "0 of 10 in the last hour", "? CapPerHour ", "1 of 1 healthy", "=> It would be put back now."},
+			want:   []string{"✓ Mode ", "Ledger " + f.namespace + "\n", "✓ MaxPerHour ", "0 of 10 in the last hour", "? CapPerHour ", "1 of 1 healthy", "=> It would be remediated now."},
 		},
 		"one that waits until the drift is older": {
 			args: []string{"deploy/web", "deploy/calm"},
 			change: func(s *v1alpha1.RemediationPolicySpec) {
 				s.MinimumDriftAge = &metav1.Duration{Duration: 48 * time.Hour}
 			},
-			want: []string{"✗ Age ", "=> It would be put back at ", "(in 4", "deployment.apps/calm: it is in sync, there is nothing to put back"},
+			want: []string{"✗ Age ", "=> It would be remediated at ", "(in 4", "deployment.apps/calm: it is in sync: there is no drift to remediate"},
 		},
 	}
 	for _, name := range []string{"a policy that only observes", "an active one", "one that waits until the drift is older"} { // each goes on from the one before

@@ -145,7 +145,7 @@ func TestDiff_ComparesAuthorizedWithLive(t *testing.T) {
 
 	must(t, kube.Delete(t.Context(), d))
 	gone := plumbline(t.Context(), kubeconfig, f.namespace, "", "diff", "deploy/web")
-	if gone.Code != 1 || !strings.Contains(gone.Stdout, "@@ (object) @@ is gone, and nobody trusted has removed it") {
+	if gone.Code != 1 || !strings.Contains(gone.Stdout, "@@ (object) @@ is gone, and no trusted writer has removed it") {
 		t.Errorf("diff of a missing object gave %+v", gone)
 	}
 	if got := plumbline(t.Context(), kubeconfig, f.namespace, "", "diff", "deploy/none"); got.Code != 2 {

@@ -137,7 +137,7 @@ func TestMessagesStayWhole(t *testing.T) {
 	mustDo(t, admin.Update(t.Context(), g))
 	mustDo(t, awaitEnforced(t.Context(), g))
 	d := deployment(s.namespace, "web")
-	wantRefused(t, setImage(t.Context(), as(t, ci), d), "It trusts nobody.", "kubectl plumbline blame deployments.apps/web -n "+s.namespace)
+	wantRefused(t, setImage(t.Context(), as(t, ci), d), "It trusts no writer.", "kubectl plumbline blame deployments.apps/web -n "+s.namespace)
 }
 
 // TestAnInstallationBlocksNothing: an API server that has just asked which kinds

@@ -101,13 +101,13 @@ func TestAServiceAccountThatIsNoLongerWhatItWasWritesNothingMore(t *testing.T) {
 				w.Must(admin.Delete(w.t.Context(), a.binding))
 				w.mayUpdate(a.user, false)
 			},
-			func(a *account) string { return a.user + ", in whose name the plan acts, may not update it" },
+			func(a *account) string { return a.user + ", the user of the plan, may not update it" },
 		},
 		// The RoleBinding stays, and names the account.
 		"it is deleted": {
 			func(w *world, a *account) { w.Must(admin.Delete(w.t.Context(), a.object)) },
 			func(a *account) string {
-				return "the ServiceAccount " + a.object.Namespace + "/repairs, in whose name the plan acts, does not exist"
+				return "the ServiceAccount " + a.object.Namespace + "/repairs, which the plan acts as, does not exist"
 			},
 		},
 	}

@@ -170,7 +170,7 @@ func tamperings() map[string]tampering {
 		"the entry belongs to another policy":        {change: func(s *v1alpha1.RemediationLedgerStatus) { s.Entries[0].PolicyUID = "stranger" }},
 		"all is forgotten":                           {change: func(s *v1alpha1.RemediationLedgerStatus) { s.Entries, s.Breakers, s.Chains = nil, nil, nil }},
 		"the breaker is half open without its probe": {change: breaker(v1alpha1.BreakerHalfOpen), mend: noBreaker, waits: "CircuitBreaker: open"},
-		"the breaker is open without a time":         {change: breaker(v1alpha1.BreakerOpen), mend: noBreaker, waits: "CircuitBreaker: open, and nobody knows since when"},
+		"the breaker is open without a time":         {change: breaker(v1alpha1.BreakerOpen), mend: noBreaker, waits: "CircuitBreaker: open, since an unknown time"},
 		"nothing is granted before tomorrow": {
 			change: func(s *v1alpha1.RemediationLedgerStatus) {
 				s.GrantStartTime = &metav1.Time{Time: time.Now().Add(24 * time.Hour)}

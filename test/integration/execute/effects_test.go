@@ -135,7 +135,7 @@ func effectCases() map[string]effectCase {
 		"a rollback under masks is in effect":       {rolledBackUnderMasks, func(w *world) { w.scaleMasked(8); readyPods(8)(w) }, effective(), inEffect},
 		"a step that wrote nothing is not measured": {
 			repaired(v1alpha1.ActionReconcile, func(p *v1alpha1.PlanTarget) { p.DriftedHash = p.DesiredHash }), nil,
-			end{v1alpha1.AssessmentCompleted, v1alpha1.AssessedNoExecution, v1alpha1.VerdictInconclusive, -1, v1alpha1.IntegrityUnknown}, "wrote nothing",
+			end{v1alpha1.AssessmentCompleted, v1alpha1.AssessedNoExecution, v1alpha1.VerdictInconclusive, -1, v1alpha1.IntegrityUnknown}, "did not write",
 		},
 		"a fix in a namespace that is deleted ends": {
 			reconciled, func(w *world) {

@@ -46,7 +46,7 @@ func TestPeopleAreToldFirstAndAnOlderDriftIsPutBack(t *testing.T) {
 		}
 	})
 
-	w.untilWaits(policy, "1 NotifyStage (stage Notify: people are told, and it is put back when it is 1h0m0s old)")
+	w.untilWaits(policy, "1 NotifyStage (stage Notify: people are notified, and it is remediated when it is 1h0m0s old)")
 	w.untilOutcomes(told, "sent", 2)
 	w.plugin().answers(0, []string{"policy", "explain", policy.Name, "deployment/web"}, "Escalation", "stage Notify")
 	w.plugin().answers(0, []string{"plan", "preview", policy.Name}, "deployment.apps/web  NotifyStage: stage Notify")

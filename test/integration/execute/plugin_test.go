@@ -196,7 +196,7 @@ func (p plugin) evidence(store *s3, plan *v1alpha1.RemediationPlan, begin string
 	verify := []string{"evidence", "verify", "--evidence", store.address}
 	audited := slices.Concat(verify, []string{"--audit-log", auditLog.Path(), "--since-time", begin})
 	p.answers(0, []string{"evidence", "get", plan.Name, "--evidence", store.address},
-		"Step 0 Reconcile: Verified", "acting with the rights of "+platform, "Packet: ", "Targets:        1: 1 succeeded")
+		"Step 0 Reconcile: Verified", "acting with the permissions of "+platform, "Packet: ", "Targets:        1: 1 succeeded")
 	p.answers(0, []string{"evidence", "get", plan.Name, "--evidence", store.address, "-o", "json"},
 		`"averageTargetDuration": `, `"minimumSeverity": `, `"image": "registry.example/shop:1"`, `"image": "`+remediation.EvilImage+`"`)
 	p.answers(0, verify, "Whole: ", "goes as far as the ledger says", "1 ended plan compared")

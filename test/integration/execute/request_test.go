@@ -109,9 +109,9 @@ func TestDriftThatIsTooOldForThePolicyIsPutBackForWhoAsks(t *testing.T) {
 	of := []string{"--policy", policy.Name}
 
 	w.remediates("nora", 1, append(of, "deployment/web"), `cannot create resource "remediationrequests"`)
-	w.remediates("rita", 1, append(of, "deployment/web"), "NotAllowed: rita, in whose name the plan acts, may not update it")
+	w.remediates("rita", 1, append(of, "deployment/web"), "NotAllowed: rita, the user of the plan, may not update it")
 	w.remediates("oscar", 1, []string{"--policy", "nowhere", "deployment/web"}, "was refused: spec.policyName: there is no RemediationPolicy \"nowhere\"")
-	w.remediates("oscar", 1, append(of, "deployment/other-0"), "is in sync, nothing to put back")
+	w.remediates("oscar", 1, append(of, "deployment/other-0"), "is in sync: there is no drift to remediate")
 	w.untouched("api", "web")
 	if plans := w.plans(); len(plans) != 0 {
 		t.Fatalf("there are %d plans", len(plans))

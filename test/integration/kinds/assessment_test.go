@@ -71,10 +71,10 @@ func TestEffectivenessAssessment_Fields(t *testing.T) {
 	runSpecCases(t, "EffectivenessAssessment", smallestAssessment, cases)
 	create(t, object(t, "EffectivenessAssessment", "asked", smallestAssessment))
 	runPatchCases(t, "EffectivenessAssessment", "asked", dryPatch, map[string]patchCase{
-		"another target afterwards is refused": {`{"spec":{"target":{"name":"cart"}}}`, []string{"spec"}, "never changes"},
+		"another target afterwards is refused": {`{"spec":{"target":{"name":"cart"}}}`, []string{"spec"}, "is immutable"},
 		"the same target is accepted":          {patch: `{"spec":{"target":{"name":"web"}}}`},
 	})
-	cases["an immutable spec, of the patches above"] = specCase{"", []string{"spec"}, "never changes"}
+	cases["an immutable spec, of the patches above"] = specCase{"", []string{"spec"}, "is immutable"}
 	for _, at := range []string{"phase", "verdict", "reason"} {
 		cases["an end that stays, of TestEffectivenessAssessment_End: "+at] = specCase{"", []string{"status." + at}, "stays"}
 	}

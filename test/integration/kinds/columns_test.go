@@ -57,12 +57,12 @@ func TestExplain(t *testing.T) {
 		"clusterspecguard.spec.resources.kind": "kind of the objects, e.g. Deployment",
 		"baseline.status.severity.factors":     "factors that make up the score",
 		"environment.spec.caps":                "caps bounds all remediation policies",
-		"remediationpolicy.spec.safety":        "safety bounds what the policy may do",
+		"remediationpolicy.spec.safety":        "safety bounds the remediations of the policy",
 		"remediationplan.spec.control.verb":    "verb that is asked for",
-		"remediationrequest.spec.targets":      "targets that are to be put back",
+		"remediationrequest.spec.targets":      "targets are the objects to remediate",
 		"ea.status.verdict":                    "verdict says whether the write helped",
 		"releasework.spec.verb":                "verb that is asked for",
-		"remediationledger.spec.halt":          "halt stops everything that this ledger grants",
+		"remediationledger.spec.halt":          "halt stops all grants of this ledger",
 	} {
 		if got := kubectl(t, "explain", field); !strings.Contains(got, want) {
 			t.Errorf("kubectl explain %s: no %q in:\n%s", field, want, got)

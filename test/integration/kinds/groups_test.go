@@ -18,10 +18,10 @@ func TestABRelease_Groups(t *testing.T) {
 	groups := func(list string) string { return "variations: [" + list + "]" }
 	runSpecCases(t, "ABRelease", groupsRelease, map[string]specCase{
 		"two groups are accepted":                     {},
-		"the model Router by its name is refused":     {"rollout: {strategyName: a, model: Router, requestedBy: alice}", []string{service, to}, "give serviceName except with TargetGroup"},
+		"the model Router by its name is refused":     {"rollout: {strategyName: a, model: Router, requestedBy: alice}", []string{service, to}, "give serviceName with them, and leave it out with TargetGroup"},
 		"a model that does not exist is refused":      {"rollout: {strategyName: a, model: Both, requestedBy: alice}", []string{model + ".model"}, "Unsupported value"},
 		"Hybrid without a workload is refused":        {"serviceName: web\nrollout: {strategyName: a, model: Hybrid, requestedBy: alice}", []string{to}, "with Hybrid each variation is a workload with a group"},
-		"a Service beside groups is refused":          {"serviceName: web", []string{service}, "TargetGroup has none"},
+		"a Service beside groups is refused":          {"serviceName: web", []string{service}, "leave it out with TargetGroup"},
 		"a workload beside a group is refused":        {groups("{name: stable, group: {kind: Deployment, name: worker}}, {name: canary, workload: {kind: Deployment, name: x}}"), []string{to}, "each variation is a group"},
 		"a group of both is refused":                  {groups("{name: stable, group: {kind: Deployment, name: worker}}, {name: canary, group: {kind: Deployment, name: x}, workload: {kind: Deployment, name: other}}"), []string{to}, "with the model TargetGroup each variation is a group"},
 		"a StatefulSet is refused":                    {groups("{name: stable, group: {kind: StatefulSet, name: worker}}, {name: canary, group: {kind: Deployment, name: x}}"), []string{to + "[0].group.kind"}, "Unsupported value"},
@@ -32,12 +32,12 @@ func TestABRelease_Groups(t *testing.T) {
 		"a division of visitors is refused":           {"trafficSplit: {type: Sticky, sticky: {cookie: a}, percentages: {stable: 100, canary: 0}}", []string{"spec.trafficSplit"}, "use type Percentage"},
 		"a header that overrides is refused":          {"trafficSplit: {type: Percentage, overrideHeader: x, percentages: {stable: 100, canary: 0}}", []string{"spec.trafficSplit"}, "without overrideHeader"},
 		"percentages of a canary are refused as ever": {"trafficSplit: {type: Percentage, percentages: {stable: 90, canary: 10}}", []string{"spec.trafficSplit.percentages"}, "the stable variation has 100 percent"},
-		"a group without a rollout is refused":        {"rollout: null", []string{service, to}, "give serviceName except"},
+		"a group without a rollout is refused":        {"rollout: null", []string{service, to}, "give serviceName with them"},
 	})
 	runSpecCases(t, "ABRelease", smallestRelease, map[string]specCase{
 		"the model Router is accepted":          {spec: "trafficSplit: {type: Percentage, percentages: {stable: 100, canary: 0}}\nrollout: {strategyName: a, model: Router}"},
-		"a Service that is left out is refused": {"serviceName: null", []string{service}, "give serviceName except with TargetGroup"},
-		"TargetGroup without groups is refused": {"trafficSplit: {type: Percentage, percentages: {stable: 100, canary: 0}}\n" + groupRollout, []string{service, to}, "TargetGroup has none"},
+		"a Service that is left out is refused": {"serviceName: null", []string{service}, "give serviceName with them, and leave it out with TargetGroup"},
+		"TargetGroup without groups is refused": {"trafficSplit: {type: Percentage, percentages: {stable: 100, canary: 0}}\n" + groupRollout, []string{service, to}, "leave it out with TargetGroup"},
 	})
 }
 

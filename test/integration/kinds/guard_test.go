@@ -104,7 +104,7 @@ func selectorCases(field, emptyMessage string) map[string]specCase {
 		field + " with empty matchExpressions is refused":   {sel("{matchExpressions: []}"), []string{path}, emptyMessage},
 		field + " with an unknown operator is refused":      {sel("{matchExpressions: [{key: app, operator: Matches, values: []}]}"), []string{in("matchExpressions")}, "operator is one of"},
 		field + " with In and no values is refused":         {sel("{matchExpressions: [{key: app, operator: In}]}"), []string{in("matchExpressions")}, "need values"},
-		field + " with Exists and values is refused":        {sel("{matchExpressions: [{key: app, operator: Exists, values: [a]}]}"), []string{in("matchExpressions")}, "take none"},
+		field + " with Exists and values is refused":        {sel("{matchExpressions: [{key: app, operator: Exists, values: [a]}]}"), []string{in("matchExpressions")}, "take no values"},
 		field + " with an empty key is refused":             {sel("{matchExpressions: [{key: '', operator: Exists}]}"), []string{in("matchExpressions")}, "label key"},
 		field + " with an empty label key is refused":       {sel("{matchLabels: {'': a}}"), []string{in("matchLabels")}, "label key"},
 		field + " with an overlong label value is refused":  {sel("{matchLabels: {a: " + strings.Repeat("v", 64) + "}}"), []string{in("matchLabels")}, "at most 63"},

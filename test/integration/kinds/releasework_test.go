@@ -98,7 +98,7 @@ func TestABRelease_Clones(t *testing.T) {
 		"a clone that is kept is refused":            {"rollout: {strategyName: a, promotion: KeepVariation, requestedBy: alice}", []string{promotion}, "a clone ends with its run"},
 		"a clone without a policy is refused":        {"rollout: {strategyName: a, requestedBy: alice}", []string{promotion}, "a clone ends with its run"},
 		"a workload that updates another is refused": {variations("{name: canary, workload: {kind: Deployment, name: x}}"), []string{promotion}, "are for a clone"},
-		"a minimum without a requester is refused":   {variations("{name: canary, workload: {kind: Deployment, name: x}}") + "\nrollout: {strategyName: a, fallback: HoldMinReplicas}", []string{"spec.rollout.requestedBy"}, "with the right of a user"},
+		"a minimum without a requester is refused":   {variations("{name: canary, workload: {kind: Deployment, name: x}}") + "\nrollout: {strategyName: a, fallback: HoldMinReplicas}", []string{"spec.rollout.requestedBy"}, "with the permissions of a user"},
 		"a clone without a requester is refused":     {"rollout: {strategyName: a, promotion: UpdateBaseline}", []string{"spec.rollout.requestedBy"}, "set requestedBy to the user"},
 		"a selector in a rollout is refused as ever": {variations("{name: canary, selector: {matchLabels: {a: b}}}") + "\nrollout: {strategyName: a}", []string{at}, "by its workload: name one"},
 		"a policy that does not exist is refused":    {strings.Replace(cloneRollout, "UpdateBaseline", "Hope", 1), []string{promotion}, "Unsupported value"},

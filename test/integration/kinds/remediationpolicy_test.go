@@ -53,7 +53,7 @@ func modeCases() map[string]specCase {
 	return map[string]specCase{
 		"an active policy with a name is accepted":           {spec: "{mode: Active, requestedBy: alice}"},
 		"a halted policy without a name is accepted":         {spec: "mode: Halted"},
-		"an active policy of nobody is refused":              {"mode: Active", []string{"spec.requestedBy"}, "an active policy acts with the rights of one user: name yourself"},
+		"an active policy of nobody is refused":              {"mode: Active", []string{"spec.requestedBy"}, "an active policy acts with the permissions of one user: name yourself"},
 		"an active policy of an empty name is refused":       {"{mode: Active, requestedBy: ''}", []string{"spec.requestedBy"}, "should be at least 1 chars"},
 		"a name of 1 MiB is refused":                         {"requestedBy: " + strings.Repeat("u", 1<<20), []string{"spec.requestedBy"}, "may not be more than 1024"},
 		"groups beside the name are accepted":                {spec: "{mode: Active, requestedBy: alice, requestedByGroups: [sre, ops]}"},
@@ -101,7 +101,7 @@ func actionCases() map[string]specCase {
 	cases := map[string]specCase{
 		"BlueGreen with labels for the standby":         {spec: "{strategy: BlueGreen, standby: {podLabels: {app: standby}}}"},
 		"BlueGreen that rolls back is accepted":         {spec: "{strategy: BlueGreen, action: Rollback, standby: {podLabels: {app: standby}}}"},
-		"BlueGreen without a standby is refused":        {"strategy: BlueGreen", []string{"spec.strategy"}, "set standby.podLabels to labels that the selectors of the Service and of the target do not match"},
+		"BlueGreen without a standby is refused":        {"strategy: BlueGreen", []string{"spec.strategy"}, "set standby.podLabels to labels outside the selectors of the Service and of the target"},
 		"BlueGreen that scales is refused":              {"{strategy: BlueGreen, action: Scale, standby: {podLabels: {app: standby}}}", []string{"spec.strategy"}, "set action to Reconcile or Rollback"},
 		"a standby without BlueGreen is refused":        {"standby: {podLabels: {app: standby}}", []string{"spec.standby"}, "only the strategy BlueGreen makes a standby"},
 		"a standby without labels is refused":           {"{strategy: BlueGreen, standby: {}}", []string{"spec.standby.podLabels"}, "Required value"},
@@ -280,8 +280,8 @@ func exceptionCases() map[string]specCase {
 
 // Rules about a change.
 const (
-	environmentIsImmutable = "environmentName is immutable: its ledger counts what this policy did"
-	accountComesFirst      = "a policy gets serviceAccountName when it is created"
+	environmentIsImmutable = "environmentName is immutable, because its ledger counts the writes of this policy"
+	accountComesFirst      = "serviceAccountName is set when the policy is created"
 )
 
 func TestRemediationPolicy_Transitions(t *testing.T) {

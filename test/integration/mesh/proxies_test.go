@@ -274,7 +274,7 @@ func TestTheRightsOfWhoAsksDecide(t *testing.T) {
 	}
 	grant(t, user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}})
 	grant(t, user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/proxy"}, Verbs: []string{"get", "create"}})
-	const want = `it takes the right to create pods/portforward in namespace plumbline-system: pods "xds-0" is forbidden: User "plumbline-reader" cannot`
+	const want = `it takes the permission to create pods/portforward in namespace plumbline-system: pods "xds-0" is forbidden: User "plumbline-reader" cannot`
 	poll.Until(t, patience, "a user without the right is told which one is missing", func() error {
 		code, out, errs := ask()
 		if code != 1 || strings.Contains(out, `"answered": true`) || !strings.Contains(errs, want) {

@@ -265,7 +265,7 @@ func TestServerSideApplyIsNoWayAroundThePermissionForAnAccount(t *testing.T) {
 
 // An apply keeps the fields that its manifest leaves out, whoever wrote them.
 func TestAnAccountLendsItsRightsToNoFieldThatAnotherWriterLeft(t *testing.T) {
-	const name, created = "account-came-late", "a policy gets serviceAccountName when it is created"
+	const name, created = "account-came-late", "serviceAccountName is set when the policy is created"
 	fromGit := applied(name, map[string]any{"mode": "Active", "serviceAccountName": repairs})
 	p := remediationPolicy(name)
 	p.Spec.Exceptions.GitOps = v1alpha1.Allowed

@@ -92,7 +92,7 @@ func TestWhoMayWriteWhatOfABaseline(t *testing.T) {
 		onlyCreates  = "only the assessor creates"
 		onlyDeletes  = "only the assessor, the garbage collector and the namespace controller delete"
 		onlyStatus   = "only the assessor writes the status"
-		onlySpec     = "only the assessor writes what was authorized"
+		onlySpec     = "only the assessor writes the authorized content"
 		onlyMetadata = "only the assessor changes owners, finalizers and labels"
 		inOnesGroups = "spec.accept.requestedByGroups must be groups of the authenticated user"
 		inOnesName   = "spec.accept.requestedBy must be the authenticated user"

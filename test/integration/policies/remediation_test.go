@@ -110,7 +110,7 @@ func TestWhoMayCreateAPolicy(t *testing.T) {
 func TestWhoMayChangeAPolicy(t *testing.T) {
 	const (
 		inOnesName = "spec.requestedBy must be the authenticated user: set it to "
-		takesOver  = "an active policy acts with the right of who wrote it last, and spec.requestedBy names somebody else: set spec.requestedBy to "
+		takesOver  = "an active policy acts with the permissions of its last writer, and spec.requestedBy names another user: set spec.requestedBy to "
 		ownGroups  = "spec.requestedByGroups must be groups of the authenticated user, "
 		onlyStatus = "only the assessor writes the status of a RemediationPolicy"
 		severer    = `{"spec":{"minimumSeverity":"Low"}}`
@@ -276,12 +276,12 @@ func TestWhoMayWriteTheMarksOfTheExecutor(t *testing.T) {
 	const (
 		onlyClaim  = "only the executor writes status.planName"
 		onlyLedger = "only the executor writes status.ledgerUID"
-		claimAlone = "the executor writes status.planName, status.quarantine, status.fences and nothing else of this status"
-		begins     = "a quarantine begins while the object is drifted and a plan has claimed it, and nothing but its end changes it"
+		claimAlone = "the executor writes status.planName, status.quarantine, status.fences and no other field of this status"
+		begins     = "a quarantine begins while the object is drifted and a plan has claimed it, and only its end changes it"
 		onlyBegins = "only the executor begins a quarantine"
 		quarantine = `"quarantine":{"startTime":"2026-01-01T00:00:00Z","by":"RemediationPlan/plan-1","token":"uid-0"}`
 		claimed    = `"planName":"plan-1"`
-		alone      = "the executor writes status.ledgerUID and nothing else of this status"
+		alone      = "the executor writes status.ledgerUID and no other field of this status"
 		onlyStatus = "only the assessor writes the status of a Baseline"
 		// Two policies refuse it, and the API server tells of one.
 		either = "denied request: only the "

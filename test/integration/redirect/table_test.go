@@ -114,14 +114,14 @@ func TestWhatOthersDidToTheTableIsSeenAndUndone(t *testing.T) {
 	}{
 		"a rule more": {func(c *nftables.Conn) {
 			c.InsertRule(&nftables.Rule{Table: table, Chain: output, Exprs: counter})
-		}, "# not ours: counter\n"},
+		}, "# of another owner: counter\n"},
 		"a chain more": {func(c *nftables.Conn) { c.AddChain(&nftables.Chain{Name: "other", Table: table}) }, "chain other {\n"},
 		"a chain elsewhere": {func(c *nftables.Conn) {
 			c.AddChain(&nftables.Chain{
 				Name: "input", Table: table, Type: nftables.ChainTypeFilter,
 				Hooknum: nftables.ChainHookInput, Priority: nftables.ChainPriorityFilter, Policy: new(nftables.ChainPolicyDrop),
 			})
-		}, "# not ours: type filter hook 1 priority 0 policy 0\n"},
+		}, "# of another owner: type filter hook 1 priority 0 policy 0\n"},
 		"no rule left": {func(c *nftables.Conn) { c.FlushChain(output) }, "policy accept;\n\t}\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestWhatOthersDidToTheTableIsSeenAndUndone(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := pod.redirect(t, root, append(arguments(), "--check")...)
-			if r.code != 1 || !strings.Contains(r.out, tc.want) || !strings.Contains(r.err, "not what is asked for") {
+			if r.code != 1 || !strings.Contains(r.out, tc.want) || !strings.Contains(r.err, "differ from the wanted ones") {
 				t.Errorf("%+v, want %q", r, tc.want)
 			}
 			pod.mustRedirect(t, arguments()...)
@@ -186,7 +186,7 @@ func TestATableThatWasPutToSleepIsSeenAndWoken(t *testing.T) {
 	}
 	w.visits(t, map[string]visit{"asleep": {someone, "tcp", "198.51.100.1:80", "outside 198.51.100.1:80"}})
 	r := w.pod.redirect(t, root, append(arguments(), "--check")...)
-	if want := "# not ours: flags of the table\n"; r.code != 1 || !strings.Contains(r.out, want) {
+	if want := "# of another owner: flags of the table\n"; r.code != 1 || !strings.Contains(r.out, want) {
 		t.Errorf("%+v, want %q", r, want)
 	}
 	w.pod.mustRedirect(t, arguments()...)

@@ -82,7 +82,7 @@ func TestTheAuthorOfARunDecidesNothingInPlaceOfTheJudge(t *testing.T) {
 		"another approver lowers the policy":                    {"ann", fmt.Sprintf(lowers, "ann"), ""},
 		"another approver lowers the policy and names no user":  {"ann", `{"spec":{"rollout":{"approval":"Anyone"}}}`, "set spec.rollout.requestedBy to ann"},
 		"another approver removes the rollout":                  {"ann", removes, ""},
-		"NotAuthor needs an author":                             {"ann", `{"spec":{"rollout":{"requestedBy":null}}}`, "set requestedBy to the user who writes the release"},
+		"NotAuthor needs an author":                             {"ann", `{"spec":{"rollout":{"requestedBy":null}}}`, "set requestedBy to the user that writes the release"},
 		"the author pauses the run":                             {"alice", `{"spec":{"rollout":{"pause":"Enabled"}}}`, ""},
 	}
 	for name, tc := range tests {

@@ -135,7 +135,7 @@ func TestTheEffectOfRuns(t *testing.T) {
 	w.SetImage(mallory, "web", remediation.EvilImage)
 	undone := w.assessed(4, "has ended", hasEnded)
 	want = runOutcome{v1alpha1.AssessedRollback, v1alpha1.AssessedSpecDrift, v1alpha1.VerdictInvalidated, "web"}
-	if diff := cmp.Diff(want, outcomeOf(undone)); diff != "" || !strings.Contains(undone.Status.Message, "not what the run left") {
+	if diff := cmp.Diff(want, outcomeOf(undone)); diff != "" || !strings.Contains(undone.Status.Message, "not the one that the run left") {
 		t.Errorf("the rollback (-want +got):\n%s%s", diff, undone.Status.Message)
 	}
 

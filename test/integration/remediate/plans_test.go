@@ -143,7 +143,7 @@ func TestAPolicyThatObservesTellsAndMakesNothing(t *testing.T) {
 	w.SetImage(alice, "web", evil)
 	p := w.untilPolicy("one drift would be put back", counts(3, 1, 1))
 	ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
-	if ready == nil || ready.Reason != "ObserveOnly" || !strings.Contains(ready.Message, "it would make 1 plan now, and does nothing") {
+	if ready == nil || ready.Reason != "ObserveOnly" || !strings.Contains(ready.Message, "it would make 1 plan now, and makes no plans") {
 		t.Errorf("Ready is %+v", ready)
 	}
 	// Activated, the same policy acts: it was in a position to.

@@ -41,7 +41,7 @@ func TestTheLeaderCountsTheProxiesOfAllReplicas(t *testing.T) {
 		t.Error("a lower sequence is applied")
 	}
 	want := `
-# HELP plumbline_xds_peers Other replicas by what is known of them: heard, or unheard, whose proxies count as unacknowledged. Both are 0 unless this replica leads.
+# HELP plumbline_xds_peers Other replicas by their state: heard, or unheard, with proxies that count as unacknowledged. Both are 0 unless this replica leads.
 # TYPE plumbline_xds_peers gauge
 plumbline_xds_peers{state="heard"} 1
 plumbline_xds_peers{state="unheard"} 0
@@ -50,7 +50,7 @@ plumbline_xds_peers{state="unheard"} 0
 		t.Error(err)
 	}
 	if err := testutil.GatherAndCompare(w.leader.registry, strings.NewReader(`
-# HELP plumbline_xds_unacknowledged_proxies Proxies that have not acknowledged what is in force, over all releases, when each was last looked at; told by the replica that leads.
+# HELP plumbline_xds_unacknowledged_proxies Proxies that have not acknowledged the effective split, over all releases, when each was last looked at; by the replica that leads.
 # TYPE plumbline_xds_unacknowledged_proxies gauge
 plumbline_xds_unacknowledged_proxies 0
 `), "plumbline_xds_unacknowledged_proxies"); err != nil {

@@ -74,7 +74,7 @@ func TestARealAlertmanagerTellsWhichAlertsFire(t *testing.T) {
 		},
 		"an alert about another workload is beside": {
 			first: []monitoring.Alert{watchdog()}, then: []monitoring.Alert{alert("HighErrorRate", "webshop", late, nil), alert("Old", "cart", early, nil)},
-			want: effect.Component{State: effect.Assessed, Score: new(int32(10_000)), Why: "no alert fired, and none fires"}, beside: 1,
+			want: effect.Component{State: effect.Assessed, Score: new(int32(10_000)), Why: "no alert fired before, and no alert fires"}, beside: 1,
 		},
 		"an alert about a pod of the workload": {
 			first: []monitoring.Alert{{Labels: map[string]string{"alertname": "Crash", "namespace": "shop", "pod": "web-5d4f-abcde"}, Starts: early, Ends: time.Now().Add(time.Minute)}},
@@ -82,7 +82,7 @@ func TestARealAlertmanagerTellsWhichAlertsFire(t *testing.T) {
 		},
 		"no watchdog proves that alerts arrive": {
 			first: []monitoring.Alert{alert("HighErrorRate", "web", early, nil)}, then: []monitoring.Alert{ended},
-			want: effect.Component{State: effect.NotAnswered, Why: "no alert fires, and nothing proves that alerts arrive: name a watchdog"},
+			want: effect.Component{State: effect.NotAnswered, Why: "no alert fires, and there is no proof that alerts arrive: name a watchdog"},
 		},
 	}
 	for name, tc := range tests {

@@ -83,7 +83,7 @@ func TestCountsThatContradictASplitAreACondition(t *testing.T) {
 	s.contradicted(releases, map[string]bool{"none": true, "half": true}, func() {
 		ask(map[string]string{toNone: "200 canary", toHalf: "200 stable", proxy.front["fair"]: "200 "})
 	})
-	for name, want := range map[string]string{"none": "canary has no share and answered ", "half": "canary has 50 % and answered none of "} {
+	for name, want := range map[string]string{"none": "canary has no share and answered ", "half": "canary has 50 % and answered 0 of "} {
 		if _, message := holds(releases[name], v1alpha1.ConditionDegraded); !strings.Contains(message, want) {
 			t.Errorf("of %s it says %q", name, message)
 		}

@@ -34,7 +34,7 @@ func TestKindsThatAreInstalledLater(t *testing.T) {
 	s.awaitCopy()
 	proxy := s.sidecar(r, "front-0", s.copied().Data[inject.CAKey], []string{"web"})
 	backend.Answers(t, patience, proxy.front["web"], "200 plain")
-	for _, text := range []string{"the cluster does not have all kinds of Plumbline", "the cluster does not have ABReleases, so nothing is divided; install the chart's kinds"} {
+	for _, text := range []string{"the cluster does not have all kinds of Plumbline", "the cluster does not have ABReleases, so requests are not divided; install the chart's kinds"} {
 		poll.True(t, patience, "it says: "+text, func() bool { return strings.Contains(r.Said(), text) })
 	}
 	s.move(slice, backend.Start(t, "moved"))

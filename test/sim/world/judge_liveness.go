@@ -160,7 +160,7 @@ func (j *judge) actionLeaves(t *target, b *v1alpha1.Baseline, hash string) strin
 	case spec.Action == v1alpha1.ActionScale && j.bodyLost(t, b):
 		return "the number of replicas that was authorized is lost"
 	case spec.Action == v1alpha1.ActionRestart && gone:
-		return "what is gone cannot be restarted"
+		return "an object that is gone cannot be restarted"
 	case gone && spec.Exceptions.Recreate != v1alpha1.Allowed:
 		return "what is gone is not made again"
 	case gone && !slices.ContainsFunc(b.Status.Findings, blamed):

@@ -8,7 +8,7 @@ package v1alpha1
 // +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 type ContainerName string
 
-// ImageReference is what a container runs, as pods name it.
+// ImageReference is the image of a container, as pods name it.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=512
 // +kubebuilder:validation:Pattern=`^[!-~]+$`
@@ -16,13 +16,14 @@ type ImageReference string
 
 // CloneVariable is an environment variable of a container.
 type CloneVariable struct {
-	// name of the variable.
+	// name is the name of the variable.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[!-<>-~]+$`
 	Name string `json:"name,omitempty"`
-	// value of the variable. All who read the release read it: keep secrets in Secrets.
+	// value is the value of the variable. All readers of the release can read it: keep secrets
+	// in Secrets.
 	// +required
 	// +kubebuilder:validation:MaxLength=4096
 	Value *string `json:"value,omitempty"`
@@ -32,10 +33,10 @@ type CloneVariable struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.image) || has(self.env)",message="a container of a clone differs in image, env, or both: give one"
 type CloneContainer struct {
-	// name of the container.
+	// name is the name of the container.
 	// +required
 	Name ContainerName `json:"name,omitempty"`
-	// image of the container. Left out, that of the stable variation.
+	// image is the image of the container. If unset, that of the stable variation.
 	// +optional
 	Image ImageReference `json:"image,omitempty"`
 	// env are variables that are added, or that replace those of the same name.
@@ -51,7 +52,7 @@ type CloneContainer struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.containers) != (has(self.image) || has(self.env))",message="a clone differs in its only container (image, env) or in containers by name: give one of them"
 type VariationClone struct {
-	// image of the only container. With more than one container, use containers.
+	// image is the image of the only container. With more than one container, use containers.
 	// +optional
 	Image ImageReference `json:"image,omitempty"`
 	// env are variables of the only container that are added, or that replace those of the
@@ -62,7 +63,7 @@ type VariationClone struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Env []CloneVariable `json:"env,omitempty"`
-	// containers that differ.
+	// containers are the containers that differ.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -77,7 +78,7 @@ type VariationClone struct {
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 	// podLabels are labels that the pods of the clone have in place of those of the stable
 	// variation. They must take the pods out of the selectors of the Service and of the stable
-	// variation's Deployment, so at least one key of each selector has another value.
+	// variation's Deployment. So at least one key of each selector has another value.
 	// +required
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=16
@@ -86,36 +87,36 @@ type VariationClone struct {
 	PodLabels map[string]LabelValue `json:"podLabels,omitempty"`
 }
 
-// RolloutWork is a ReleaseWork of the run, and what has become of it.
+// RolloutWork is a ReleaseWork of the run, with its result.
 type RolloutWork struct {
-	// number of the work, from 1.
+	// number is the number of the work, from 1.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Number int64 `json:"number,omitempty"`
-	// run that the work belongs to.
+	// run is the run that the work belongs to.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Run int64 `json:"run,omitempty"`
-	// verb of the work.
+	// verb is the verb of the work.
 	// +required
 	Verb ReleaseWorkVerb `json:"verb,omitempty"`
-	// variation of the clone or group, or the one that the autoscaler scales.
+	// variation is the variation of the clone or group, or the one that the autoscaler scales.
 	// +required
 	Variation VariationName `json:"variation,omitempty"`
-	// replicas that the work asks for; absent with UpdateBaseline.
+	// replicas are the replicas that the work asks for; absent with UpdateBaseline.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100000
 	Replicas *int32 `json:"replicas,omitempty"`
-	// expectedHash of the stable variation's pod template.
+	// expectedHash is the expected hash of the stable variation's pod template.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=96
 	ExpectedHash string `json:"expectedHash,omitempty"`
-	// phase of the work; absent until the work is made.
+	// phase is the phase of the work; absent until the work is made.
 	// +optional
 	Phase ReleaseWorkPhase `json:"phase,omitempty"`
-	// message of the work, for people.
+	// message is the message of the work, for people.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -131,8 +132,8 @@ func (s *ABReleaseSpec) HasFreshControl() bool {
 	return s.Rollout != nil && s.Rollout.Analysis != nil && s.Rollout.Analysis.Control == ControlFresh
 }
 
-// CloneName returns the name of the Deployment that is the clone of a variation: the names of the
-// release and of the variation, joined by a hyphen.
+// CloneName returns the name of the Deployment that is the clone of a variation. It joins the
+// names of the release and of the variation by a hyphen.
 func CloneName(release string, variation VariationName) string {
 	return release + "-" + string(variation)
 }

@@ -18,22 +18,23 @@ type Decimal string
 // +kubebuilder:validation:XValidation:rule="has(self.minimum) || has(self.maximum)",message="a query needs a minimum, a maximum, or both"
 // +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || double(self.minimum) <= double(self.maximum)",message="the minimum is at most the maximum",fieldPath=".minimum"
 type RolloutQuery struct {
-	// name of the query, unique in the strategy.
+	// name is the name of the query, unique in the strategy.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
-	// query in PromQL. $(namespace), $(service), $(release), $(canary) and $(stable) stand for
-	// names: canary is the variation on its way, and stable the active variation.
+	// query is the query in PromQL. $(namespace), $(service), $(release), $(canary) and
+	// $(stable) stand for names. Of these, canary is the variation on its way, and stable the
+	// active variation.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Query string `json:"query,omitempty"`
-	// minimum that the number may have.
+	// minimum is the minimum that the number may have.
 	// +optional
 	Minimum Decimal `json:"minimum,omitempty"`
-	// maximum that the number may have.
+	// maximum is the maximum that the number may have.
 	// +optional
 	Maximum Decimal `json:"maximum,omitempty"`
 	// failureLimit is how many numbers outside of the bounds in a row fail the stage. Prometheus
@@ -63,15 +64,15 @@ const (
 	GateAfterRollback GateEvent = "AfterRollback"
 )
 
-// GateWebhook is a signed request, whose answer can hold or fail a run.
+// GateWebhook is a signed request. Its answer can hold or fail a run.
 type GateWebhook struct {
-	// name of the webhook, unique in the release.
+	// name is the name of the webhook, unique in the release.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
-	// event that the webhook is asked about.
+	// event is the event that the webhook is asked about.
 	// +required
 	Event GateEvent `json:"event,omitempty"`
 	// destination names the Secret key that holds an https:// URL.
@@ -82,9 +83,9 @@ type GateWebhook struct {
 	SigningKey SecretKeyReference `json:"signingKey,omitzero"`
 }
 
-// RolloutGates can hold or fail a run beside the judge. Gates alone pass nothing.
+// RolloutGates can hold or fail a run beside the judge. Gates alone pass no stage.
 type RolloutGates struct {
-	// webhooks that are asked.
+	// webhooks are the webhooks that are asked.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -102,34 +103,34 @@ type GateResult string
 
 // RolloutGateStatus is the last answer of a gate.
 type RolloutGateStatus struct {
-	// kind of the gate.
+	// kind is the kind of the gate.
 	// +required
 	Kind GateKind `json:"kind,omitempty"`
-	// name of the gate.
+	// name is the name of the gate.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
-	// event that the gate was asked about last.
+	// event is the event that the gate was asked about last.
 	// +required
 	Event GateEvent `json:"event,omitempty"`
-	// run that the gate was asked about.
+	// run is the run that the gate was asked about.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Run int64 `json:"run,omitempty"`
-	// stage that the gate was asked about, if the event is about a stage.
+	// stage is the stage that the gate was asked about, if the event is about a stage.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	Stage int32 `json:"stage,omitempty"`
-	// restarts of the stage before the gate was asked.
+	// restarts is the number of restarts of the stage before the gate was asked.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Restarts int32 `json:"restarts"`
-	// result of the gate.
+	// result is the result of the gate.
 	// +required
 	Result GateResult `json:"result,omitempty"`
-	// value of a query.
+	// value is the value of a query.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
@@ -142,7 +143,7 @@ type RolloutGateStatus struct {
 	// answerTime is when the answer came.
 	// +required
 	AnswerTime metav1.Time `json:"answerTime,omitempty,omitzero"`
-	// message for people.
+	// message is a sentence for people.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512

@@ -15,10 +15,10 @@ const VariationGroupDeployment VariationGroupKind = "Deployment"
 
 // VariationGroup names the workload that is a group, in the namespace of the release.
 type VariationGroup struct {
-	// kind of the workload.
+	// kind is the kind of the workload.
 	// +required
 	Kind VariationGroupKind `json:"kind,omitempty"`
-	// name of the workload.
+	// name is the name of the workload.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -36,7 +36,7 @@ func (s *ABReleaseSpec) HasRequests() bool {
 	return s.Rollout == nil || s.Rollout.Model != RolloutModelTargetGroup
 }
 
-// GroupOf returns the group of a variation; nil if the variation is none.
+// GroupOf returns the group of a variation; nil for a variation without a group.
 func (s *ABReleaseSpec) GroupOf(variation VariationName) *VariationGroup {
 	for i := range s.Variations {
 		if s.Variations[i].Name == variation {
@@ -48,10 +48,11 @@ func (s *ABReleaseSpec) GroupOf(variation VariationName) *VariationGroup {
 
 // RolloutDivision is how a run divides the replicas of two groups.
 type RolloutDivision struct {
-	// model of the run. If unset, the run divides no requests.
+	// model is the model of the run. If unset, the run divides no requests.
 	// +optional
 	Model RolloutModel `json:"model,omitempty"`
-	// replicas of both groups together when the run started. The run keeps that number.
+	// replicas are the replicas of both groups together when the run started. The run keeps that
+	// number.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=200000
@@ -76,14 +77,14 @@ type RolloutDivision struct {
 
 // RolloutGroup is a group as the discovery server sees it.
 type RolloutGroup struct {
-	// variation by name.
+	// variation names the variation.
 	// +required
 	Variation VariationName `json:"variation,omitempty"`
 	// wanted are the replicas that the stage gives the group; absent while no run is on.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Wanted *int32 `json:"wanted,omitempty"`
-	// replicas that the Deployment asks for.
+	// replicas are the replicas that the Deployment asks for.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Replicas *int32 `json:"replicas,omitempty"`

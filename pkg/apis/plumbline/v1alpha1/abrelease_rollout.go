@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RolloutStart says what a new run waits for.
+// RolloutStart decides when a new run begins.
 // +kubebuilder:validation:Enum=Automatic;Manual
 type RolloutStart string
 
@@ -18,7 +18,7 @@ const (
 	RolloutStartManual RolloutStart = "Manual"
 )
 
-// UndecidedPolicy says what follows when the data of a stage decides nothing for too long.
+// UndecidedPolicy decides about a stage with undecided data.
 // +kubebuilder:validation:Enum=Hold;Promote;Rollback
 type UndecidedPolicy string
 
@@ -32,7 +32,7 @@ const (
 	UndecidedRollback UndecidedPolicy = "Rollback"
 )
 
-// PromotionPolicy says what a promotion leaves.
+// PromotionPolicy decides about the change of a canary after its promotion.
 // +kubebuilder:validation:Enum=KeepVariation;UpdateBaseline;AwaitBaseline
 type PromotionPolicy string
 
@@ -48,7 +48,7 @@ const (
 	PromotionAwaitBaseline PromotionPolicy = "AwaitBaseline"
 )
 
-// FallbackPolicy says what a run does about an active variation that shrinks while requests move away.
+// FallbackPolicy decides about an active variation that shrinks while requests move away.
 // +kubebuilder:validation:Enum=Wait;HoldMinReplicas
 type FallbackPolicy string
 
@@ -57,7 +57,7 @@ const (
 	// FallbackWait holds the percentage until enough pods of the active variation are ready.
 	FallbackWait FallbackPolicy = "Wait"
 	// FallbackHoldMinReplicas has the executor raise minReplicas of the HorizontalPodAutoscaler of the
-	// active variation for the run, and put the former value back after the run.
+	// active variation for the run, and restore the former value after the run.
 	FallbackHoldMinReplicas FallbackPolicy = "HoldMinReplicas"
 )
 
@@ -69,11 +69,12 @@ type ApprovalPolicy string
 const (
 	// ApprovalAnyone asks for the right of the verb alone.
 	ApprovalAnyone ApprovalPolicy = "Anyone"
-	// ApprovalNotAuthor refuses the author of the run, and the user who wrote the release last.
+	// ApprovalNotAuthor refuses the author of the run, and the last writer of the release.
 	ApprovalNotAuthor ApprovalPolicy = "NotAuthor"
 )
 
-// SupersedePolicy says what becomes of a run when a variation gets another revision in the middle of it.
+// SupersedePolicy decides about a run when a variation gets another revision in the middle of
+// it.
 // +kubebuilder:validation:Enum=Restart;Queue;Reject
 type SupersedePolicy string
 
@@ -87,7 +88,7 @@ const (
 	SupersedeReject SupersedePolicy = "Reject"
 )
 
-// RolloutModel says what a run divides.
+// RolloutModel decides which resource a run divides.
 // +kubebuilder:validation:Enum=Router;TargetGroup;Hybrid
 type RolloutModel string
 
@@ -103,28 +104,30 @@ const (
 	RolloutModelHybrid RolloutModel = "Hybrid"
 )
 
-// RolloutVerb is what a person asks of a run.
+// RolloutVerb is a request by a person about a run.
 // +kubebuilder:validation:Enum=Start;Advance;Approve;Skip;Promote;Rollback;Retry
 type RolloutVerb string
 
-// RolloutControl is a request of a person. It names run and stage, so a copy of it does nothing later.
+// RolloutControl is a request of a person. It names run and stage, so a copy of it has no effect
+// later.
 //
 // +kubebuilder:validation:XValidation:rule="(self.verb == 'Promote') == has(self.variation)",message="the verb Promote, and no other, names a variation",fieldPath=".variation"
 type RolloutControl struct {
-	// verb that is asked for.
+	// verb is the verb that is asked for.
 	// +required
 	Verb RolloutVerb `json:"verb,omitempty"`
-	// run that the request is about.
+	// run is the run that the request is about.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Run int64 `json:"run,omitempty"`
-	// stage that the request is about: of Advance the stage to go on to, of the other verbs the
-	// stage under way. Left out, it is the next stage of Advance, and the stage under way.
+	// stage is the stage that the request is about: of Advance the stage to go on to, of the
+	// other verbs the stage under way. If unset, it is the next stage of Advance, and the stage
+	// under way.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	Stage int32 `json:"stage,omitempty"`
-	// variation that is to get all requests, of Promote.
+	// variation is the variation that is to get all requests, of Promote.
 	// +optional
 	Variation VariationName `json:"variation,omitempty"`
 	// attempt tells two requests apart that are the same otherwise. The discovery server answers a
@@ -133,7 +136,7 @@ type RolloutControl struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	Attempt int32 `json:"attempt,omitempty"`
-	// requestedBy must be the authenticated user who sets it.
+	// requestedBy must be the authenticated user that sets it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -145,7 +148,7 @@ type RolloutControl struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// RolloutDeadlines bound what a run waits for.
+// RolloutDeadlines bound the waits of a run.
 type RolloutDeadlines struct {
 	// deployment is for the pods of the canary to be ready; the run is rolled back when it is
 	// over. It bounds the wait for capacity as well, of which people are told.
@@ -165,8 +168,8 @@ type RolloutDeadlines struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('10s') && duration(self) <= duration('8760h')",message="a duration such as 24h, from 10s to 8760h"
 	Approval *metav1.Duration `json:"approval,omitempty"`
-	// extension is how long a stage is measured beyond its duration while the data decides
-	// nothing; then onUndecided applies.
+	// extension is how long a stage is measured beyond its duration while the verdict is
+	// Undecided; then onUndecided applies.
 	// +optional
 	// +default="30m"
 	// +kubebuilder:validation:Type=string
@@ -176,7 +179,7 @@ type RolloutDeadlines struct {
 	Extension *metav1.Duration `json:"extension,omitempty"`
 }
 
-// ControlType says with what the judge compares a canary.
+// ControlType selects the pods with which the judge compares a canary.
 // +kubebuilder:validation:Enum=Stable;Fresh
 type ControlType string
 
@@ -190,11 +193,11 @@ const (
 
 // RolloutAnalysisSpec says how a run is measured.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.control) && self.control == 'Fresh') == has(self.controlPodLabels)",message="the pods of a fresh control need labels that take them out of the Service: give controlPodLabels with Fresh, and none with Stable",fieldPath=".controlPodLabels"
+// +kubebuilder:validation:XValidation:rule="(has(self.control) && self.control == 'Fresh') == has(self.controlPodLabels)",message="the pods of a fresh control need labels that take them out of the Service: give controlPodLabels with Fresh, and leave them out with Stable",fieldPath=".controlPodLabels"
 type RolloutAnalysisSpec struct {
-	// cohortCheck is how long the visitors of the first stage are compared with all others before the
-	// first stage begins, while the active variation serves both. It is made for splits that keep visitors
-	// (trafficSplit.sticky); 5m if absent, and "0s" leaves it out.
+	// cohortCheck is how long the visitors of the first stage are compared with all others,
+	// before the first stage begins. Meanwhile the active variation serves both. It is made for
+	// splits that keep visitors (trafficSplit.sticky); 5m if absent, and "0s" leaves it out.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
@@ -210,15 +213,17 @@ type RolloutAnalysisSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('10m')",message="a duration such as 30s, from 0s to 10m"
 	Warmup *metav1.Duration `json:"warmup,omitempty"`
-	// control says with what the judge compares a canary. Stable is the active variation. Fresh is a clone of
-	// the active variation, which the executor makes for the run: the clone is as large and as old as the
-	// canary, and gets as many requests, up to 33 percent. If unset, the control is Stable.
+	// control selects the pods with which the judge compares a canary. Stable is the active
+	// variation. Fresh is a clone of the active variation, which the executor makes for the
+	// run. The clone is as large and as old as the canary, and gets as many requests, up to 33
+	// percent. If unset, the control is Stable.
 	// +optional
 	// +default="Stable"
 	Control ControlType `json:"control,omitempty"`
-	// controlPodLabels are labels that the pods of a fresh control have in place of those of the active
-	// variation. They must take the pods out of the selectors of the Service and of the active variation's
-	// Deployment, so at least one key of each selector has another value.
+	// controlPodLabels are labels that the pods of a fresh control have in place of those of
+	// the active variation. They must take the pods out of the selectors of the Service and of
+	// the active variation's Deployment. So at least one key of each selector has another
+	// value.
 	// +optional
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=16
@@ -230,9 +235,9 @@ type RolloutAnalysisSpec struct {
 // Rollout has each new revision of the inactive variation prove itself in stages.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.strategyName) != has(self.strategy)",message="name a RolloutStrategy, or give one: either strategyName or strategy"
-// +kubebuilder:validation:XValidation:rule="!has(self.fallback) || self.fallback != 'HoldMinReplicas' || has(self.requestedBy)",message="the executor changes an autoscaler with the right of a user: set requestedBy to the user who writes the release",fieldPath=".requestedBy"
-// +kubebuilder:validation:XValidation:rule="!has(self.approval) || self.approval != 'NotAuthor' || has(self.requestedBy)",message="approval NotAuthor compares users with the author: set requestedBy to the user who writes the release",fieldPath=".requestedBy"
-// +kubebuilder:validation:XValidation:rule="!has(self.analysis) || !has(self.analysis.control) || self.analysis.control != 'Fresh' || has(self.requestedBy)",message="the executor makes a fresh control with the right of a user: set requestedBy to the user who writes the release",fieldPath=".requestedBy"
+// +kubebuilder:validation:XValidation:rule="!has(self.fallback) || self.fallback != 'HoldMinReplicas' || has(self.requestedBy)",message="the executor changes an autoscaler with the permissions of a user: set requestedBy to the user that writes the release",fieldPath=".requestedBy"
+// +kubebuilder:validation:XValidation:rule="!has(self.approval) || self.approval != 'NotAuthor' || has(self.requestedBy)",message="approval NotAuthor compares users with the author: set requestedBy to the user that writes the release",fieldPath=".requestedBy"
+// +kubebuilder:validation:XValidation:rule="!has(self.analysis) || !has(self.analysis.control) || self.analysis.control != 'Fresh' || has(self.requestedBy)",message="the executor makes a fresh control with the permissions of a user: set requestedBy to the user that writes the release",fieldPath=".requestedBy"
 // +kubebuilder:validation:XValidation:rule="!has(self.analysis) || !has(self.analysis.control) || self.analysis.control != 'Fresh' || !has(self.model) || self.model == 'Router'",message="a fresh control gets requests and no replicas of groups: use the model Router, or the control Stable",fieldPath=".analysis.control"
 type Rollout struct {
 	// strategyName is the RolloutStrategy that a new run goes by.
@@ -241,23 +246,23 @@ type Rollout struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	StrategyName string `json:"strategyName,omitempty"`
-	// strategy that a new run goes by, if no RolloutStrategy is named.
+	// strategy is the strategy that a new run goes by, if no RolloutStrategy is named.
 	// +optional
 	Strategy *RolloutStrategySpec `json:"strategy,omitempty"`
-	// model says what a run divides: the requests of a Service (Router), the replicas of two
-	// groups of workers (TargetGroup), or both together (Hybrid).
+	// model decides which resource a run divides: the requests of a Service (Router), the
+	// replicas of two groups of workers (TargetGroup), or both together (Hybrid).
 	// +optional
 	// +default="Router"
 	Model RolloutModel `json:"model,omitempty"`
-	// start says what a new run waits for.
+	// start decides when a new run begins.
 	// +optional
 	// +default="Automatic"
 	Start RolloutStart `json:"start,omitempty"`
-	// onUndecided says what follows when the data of a stage decides nothing for the extension.
+	// onUndecided decides about a stage that is still Undecided after the extension.
 	// +optional
 	// +default="Hold"
 	OnUndecided UndecidedPolicy `json:"onUndecided,omitempty"`
-	// deadlines bound what a run waits for.
+	// deadlines bound the waits of a run.
 	// +optional
 	Deadlines *RolloutDeadlines `json:"deadlines,omitempty"`
 	// analysis says how a run is measured.
@@ -266,19 +271,19 @@ type Rollout struct {
 	// gates can hold or fail a run beside the judge.
 	// +optional
 	Gates *RolloutGates `json:"gates,omitempty"`
-	// pause keeps a run from going forward while it is Enabled. A failure rolls back all the
-	// same.
+	// pause keeps a run from going forward while it is Enabled. A failure still rolls back.
 	// +optional
 	// +default="Disabled"
 	Pause Toggle `json:"pause,omitempty"`
-	// promotion says what a promotion leaves. A clone needs UpdateBaseline or AwaitBaseline, a
-	// workload needs KeepVariation.
+	// promotion decides about the change of a canary after its promotion. A clone needs
+	// UpdateBaseline or AwaitBaseline, a workload needs KeepVariation.
 	// +optional
 	// +default="KeepVariation"
 	Promotion PromotionPolicy `json:"promotion,omitempty"`
-	// fallback says what a run does about an active variation that shrinks while requests move away. Wait
-	// holds the percentage until enough pods are ready. HoldMinReplicas has the executor raise minReplicas
-	// of the HorizontalPodAutoscaler of the active variation for the run. If unset, the run waits.
+	// fallback decides about an active variation that shrinks while requests move away. Wait
+	// holds the percentage until enough pods are ready. HoldMinReplicas has the executor raise
+	// minReplicas of the HorizontalPodAutoscaler of the active variation for the run. If unset,
+	// the run waits.
 	// +optional
 	// +default="Wait"
 	Fallback FallbackPolicy `json:"fallback,omitempty"`
@@ -289,20 +294,20 @@ type Rollout struct {
 	// +optional
 	// +default="Anyone"
 	Approval ApprovalPolicy `json:"approval,omitempty"`
-	// supersede says what becomes of a run when a variation gets another revision in the middle of it.
-	// Restart ends the run, and begins the next run with the new revision. Queue has another change of a
-	// clone wait until the run has ended. Reject has the API server refuse another pod template of either
-	// variation until the run has ended. If unset, the run is restarted.
+	// supersede decides about a run when a variation gets another revision in the middle of it.
+	// Restart ends the run, and begins the next run with the new revision. Queue has another
+	// change of a clone wait until the run has ended. Reject has the API server refuse another
+	// pod template of either variation until the run has ended. If unset, the run is restarted.
 	// +optional
 	// +default="Restart"
 	Supersede SupersedePolicy `json:"supersede,omitempty"`
-	// requestedBy must be the authenticated user who sets variations, stable or promotion. The
+	// requestedBy must be the authenticated user that sets variations, stable or promotion. The
 	// executor writes workloads only with the right of that user.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	RequestedBy string `json:"requestedBy,omitempty"`
-	// requestedByGroups are groups of that user whose rights the executor may use; each
+	// requestedByGroups are groups of that user that give the executor their permissions; each
 	// must be one of the authenticated user's.
 	// +optional
 	// +listType=set

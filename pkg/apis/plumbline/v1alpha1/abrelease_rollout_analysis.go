@@ -18,7 +18,7 @@ type Rate string
 
 // VariationHealth is the health of a variation in the stage under way.
 type VariationHealth struct {
-	// variation by name.
+	// variation names the variation.
 	// +required
 	Variation VariationName `json:"variation,omitempty"`
 	// healthy says whether healthPercentage reaches the threshold of the stage.
@@ -27,10 +27,10 @@ type VariationHealth struct {
 	// healthPercentage is the lower bound of the success rate, in percent.
 	// +required
 	HealthPercentage Rate `json:"healthPercentage,omitempty"`
-	// successRate of the requests, in percent.
+	// successRate is the success rate of the requests, in percent.
 	// +required
 	SuccessRate Rate `json:"successRate,omitempty"`
-	// errorRate of the requests, in percent.
+	// errorRate is the error rate of the requests, in percent.
 	// +required
 	ErrorRate Rate `json:"errorRate,omitempty"`
 	// errorRateLow is the lower 95 % bound of the error rate, in percent.
@@ -74,25 +74,25 @@ type HealthComparison struct {
 	// ratio is the most likely ratio of the canary's rate to that of the active variation in the stage; empty if it is not known.
 	// +optional
 	Ratio Decimal `json:"ratio,omitempty"`
-	// ratioLow is the lower 95 % bound of the ratio; empty if there is none.
+	// ratioLow is the lower 95 % bound of the ratio; empty without a bound.
 	// +optional
 	RatioLow Decimal `json:"ratioLow,omitempty"`
-	// ratioHigh is the upper 95 % bound of the ratio; empty if there is none.
+	// ratioHigh is the upper 95 % bound of the ratio; empty without a bound.
 	// +optional
 	RatioHigh Decimal `json:"ratioHigh,omitempty"`
 }
 
 // HealthResult is the opinion of the judge about a stage, with its numbers.
 type HealthResult struct {
-	// verdict about the stage.
+	// verdict is that of the judge about the stage.
 	// +optional
 	Verdict HealthVerdict `json:"verdict,omitempty"`
-	// reason of the verdict, in one word.
+	// reason is the reason of the verdict, in one word.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Reason string `json:"reason,omitempty"`
-	// message about the verdict, for people.
+	// message is about the verdict, for people.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -124,7 +124,7 @@ type HealthResult struct {
 
 // StageHealth is the last opinion of the judge about a stage.
 type StageHealth struct {
-	// stage by its number.
+	// stage is the number of the stage.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
@@ -132,22 +132,22 @@ type StageHealth struct {
 	HealthResult `json:",inline"`
 }
 
-// RolloutAnalysis is what the judge has counted of a run.
+// RolloutAnalysis holds the judge's counts of a run.
 type RolloutAnalysis struct {
-	// run that it is about.
+	// run is the run that it is about.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Run int64 `json:"run,omitempty"`
-	// restarts counts measurements of the run that began anew.
+	// restarts counts measurements of the run that began again.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Restarts int32 `json:"restarts"`
-	// stage that the sequences belong to.
+	// stage is the stage that the sequences belong to.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=16
 	Stage int32 `json:"stage"`
-	// sequences of the splits with the percentage of the stage.
+	// sequences are the sequences of the splits with the percentage of the stage.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
@@ -158,7 +158,8 @@ type RolloutAnalysis struct {
 	// +kubebuilder:validation:MaxLength=4096
 	Checkpoint   string `json:"checkpoint,omitempty"`
 	HealthResult `json:",inline"`
-	// stages of the run before the one under way, with the last opinion of the judge about each. The run keeps them at its end.
+	// stages are the stages of the run before the one under way, with the last opinion of the
+	// judge about each. The run keeps them at its end.
 	// +optional
 	// +listType=map
 	// +listMapKey=stage

@@ -4,9 +4,10 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// RolloutFreshControl is what a run knows of the clone with which its canary is compared.
+// RolloutFreshControl is the state of the clone with which a run compares its canary.
 type RolloutFreshControl struct {
-	// replicas that the executor was asked to give it; 0 once it is scaled to 0.
+	// replicas are the replicas that the executor was asked to give it; 0 once it is scaled to
+	// 0.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100000
@@ -44,9 +45,9 @@ type RolloutFreshControl struct {
 	Message string `json:"message,omitempty"`
 }
 
-// RolloutClone is what a run knows of a canary that is a clone.
+// RolloutClone is the state of a canary that is a clone.
 type RolloutClone struct {
-	// promotion of the canary. It follows spec.rollout.promotion.
+	// promotion is the promotion of the canary. It follows spec.rollout.promotion.
 	// +required
 	Promotion PromotionPolicy `json:"promotion,omitempty"`
 	// changeHash identifies the change that the run began with.
@@ -67,23 +68,24 @@ type RolloutClone struct {
 
 // RolloutHold is a minimum of replicas that the executor holds at an autoscaler.
 type RolloutHold struct {
-	// run of the ReleaseWork that holds the minimum.
+	// run is the run of the ReleaseWork that holds the minimum.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Run int64 `json:"run,omitempty"`
-	// number of that ReleaseWork.
+	// number is the number of that ReleaseWork.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Number int64 `json:"number,omitempty"`
-	// variation whose workload the autoscaler scales.
+	// variation is the variation with the workload that the autoscaler scales.
 	// +required
 	Variation VariationName `json:"variation,omitempty"`
-	// replicas that the run needs of the variation.
+	// replicas are the replicas that the run needs of the variation.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	Replicas int32 `json:"replicas,omitempty"`
-	// autoscaler that the executor changed. If unset, the autoscaler had as many replicas already.
+	// autoscaler is the autoscaler that the executor changed. If unset, the autoscaler had as
+	// many replicas already.
 	// +optional
 	Autoscaler *HeldAutoscaler `json:"autoscaler,omitempty"`
 }

@@ -14,7 +14,7 @@ type RolloutStageState string
 
 // VariationRevision is the revision of a variation.
 type VariationRevision struct {
-	// variation by name.
+	// variation names the variation.
 	// +required
 	Variation VariationName `json:"variation,omitempty"`
 	// hash is the canonical hash of the pod template. With the model Hybrid the hash is one of the pod
@@ -29,24 +29,24 @@ type VariationRevision struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Label string `json:"label,omitempty"`
-	// image of the first container, for people.
+	// image is the image of the first container, for people.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
 }
 
-// RolloutStageStatus is a stage of the strategy that the run began with, and what has become of it.
+// RolloutStageStatus is a stage of the strategy that the run began with, and its result.
 type RolloutStageStatus struct {
-	// number of the stage, from 1.
+	// number is the number of the stage, from 1.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	Number int32 `json:"number,omitempty"`
-	// state of the stage.
+	// state is the state of the stage.
 	// +required
 	State RolloutStageState `json:"state,omitempty"`
-	// trafficPercentage of the canary.
+	// trafficPercentage is the traffic percentage of the canary.
 	// +required
 	TrafficPercentage *Percentage `json:"trafficPercentage,omitempty"`
 	// durationSeconds is the shortest time that the stage is measured.
@@ -86,12 +86,12 @@ type RolloutStageStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	RequiredReady int32 `json:"requiredReady,omitempty"`
-	// approvedBy is the person who approved the stage.
+	// approvedBy is the user that approved the stage.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	ApprovedBy string `json:"approvedBy,omitempty"`
-	// restarts counts measurements that began anew.
+	// restarts counts measurements that began again.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Restarts int32 `json:"restarts"`
@@ -102,9 +102,9 @@ type RolloutStageStatus struct {
 	Message string `json:"message,omitempty"`
 }
 
-// RolloutWait says what a run waits for.
+// RolloutWait is the reason for which a run waits.
 type RolloutWait struct {
-	// reason in one word.
+	// reason is the reason in one word.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -115,7 +115,7 @@ type RolloutWait struct {
 	// deadlineTime is when something follows.
 	// +optional
 	DeadlineTime *metav1.Time `json:"deadlineTime,omitempty"`
-	// message for people.
+	// message is a sentence for people.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -125,7 +125,7 @@ type RolloutWait struct {
 // HandledControl is a request of a person that was answered.
 type HandledControl struct {
 	RolloutControl `json:",inline"`
-	// refusal says why it did nothing.
+	// refusal says why the request had no effect.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -135,11 +135,11 @@ type HandledControl struct {
 // RejectedRevision is a revision that no run takes up again until a person asks for it.
 type RejectedRevision struct {
 	VariationRevision `json:",inline"`
-	// run that rejected it.
+	// run is the run that rejected it.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Run int64 `json:"run,omitempty"`
-	// reason in one word.
+	// reason is the reason in one word.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -151,26 +151,26 @@ type RejectedRevision struct {
 
 // RolloutEvent is one line of the history of a release.
 type RolloutEvent struct {
-	// number of the line, from 1.
+	// number is the number of the line, from 1.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Number int64 `json:"number,omitempty"`
 	// eventTime is when.
 	// +required
 	EventTime metav1.Time `json:"eventTime,omitempty,omitzero"`
-	// run that it is about; 0 before the first.
+	// run is the run that it is about; 0 before the first.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Run int64 `json:"run"`
-	// event in one word, such as canary.stage_started.
+	// event is the event in one word, such as canary.stage_started.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Event string `json:"event,omitempty"`
-	// trafficPercentage that the canary was to have then.
+	// trafficPercentage is the traffic percentage that the canary was to have then.
 	// +required
 	TrafficPercentage *Percentage `json:"trafficPercentage,omitempty"`
-	// message for people.
+	// message is a sentence for people.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -179,11 +179,11 @@ type RolloutEvent struct {
 
 // RolloutRun is one revision on its way.
 type RolloutRun struct {
-	// number of the run, from 1.
+	// number is the number of the run, from 1.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Number int64 `json:"number,omitempty"`
-	// state of the run.
+	// state is the state of the run.
 	// +required
 	State RunState `json:"state,omitempty"`
 	// from is the active variation, as it was when the run began.
@@ -192,8 +192,9 @@ type RolloutRun struct {
 	// to is the canary.
 	// +required
 	To VariationRevision `json:"to,omitzero"`
-	// activeImages are what the containers of from run, as CONTAINER=IMAGE, while supersede is Reject. A
-	// change that returns to these images is not refused. The list is absent if it is too long.
+	// activeImages are the images of the containers of from run, as CONTAINER=IMAGE, while
+	// supersede is Reject. A change that returns to these images is not refused. The list is
+	// absent if it is too long.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -214,17 +215,17 @@ type RolloutRun struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Author string `json:"author,omitempty"`
-	// autoAdvance of that strategy.
+	// autoAdvance is the setting of that strategy for the end of a stage.
 	// +required
 	AutoAdvance Toggle `json:"autoAdvance,omitempty"`
-	// rollbackOnFailure of that strategy.
+	// rollbackOnFailure is the setting of that strategy for failures.
 	// +required
 	RollbackOnFailure Toggle `json:"rollbackOnFailure,omitempty"`
-	// healthCheckIntervalSeconds of that strategy.
+	// healthCheckIntervalSeconds is the interval of health checks of that strategy, in seconds.
 	// +required
 	// +kubebuilder:validation:Minimum=10
 	HealthCheckIntervalSeconds int64 `json:"healthCheckIntervalSeconds,omitempty"`
-	// queries of that strategy.
+	// queries are the queries of that strategy.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -234,13 +235,14 @@ type RolloutRun struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Capacity int32 `json:"capacity"`
-	// clone is what the run knows of a canary that is a clone.
+	// clone is the state of a canary that is a clone.
 	// +optional
 	Clone *RolloutClone `json:"clone,omitempty"`
-	// division of the replicas of two groups; absent with the model Router.
+	// division is the division of the replicas of two groups; absent with the model Router.
 	// +optional
 	Division *RolloutDivision `json:"division,omitempty"`
-	// cohortCheck is the comparison of visitors before the first stage; absent if there is none.
+	// cohortCheck is the comparison of visitors before the first stage; absent without a
+	// comparison.
 	// +optional
 	CohortCheck *RolloutCohortCheck `json:"cohortCheck,omitempty"`
 	// freshControl is the clone of the active variation with which the canary is compared; absent without
@@ -253,17 +255,17 @@ type RolloutRun struct {
 	// completionTime is when the run ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// reason of the end, in one word.
+	// reason is the reason of the end, in one word.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Reason string `json:"reason,omitempty"`
-	// message about the end, for people.
+	// message is about the end, for people.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
-	// stages of the run.
+	// stages are the stages of the run.
 	// +required
 	// +listType=map
 	// +listMapKey=number
@@ -287,19 +289,21 @@ type RolloutCohortCheck struct {
 	// completionTime is when it was over.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// ratio of the error rates up to which the canary counts as good as the others, such as "1.5".
+	// ratio is the ratio of the error rates up to which the canary counts as good as the others,
+	// such as "1.5".
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=8
 	Ratio string `json:"ratio,omitempty"`
-	// skipped says that a user ended it before its time; the history names the user. If unset, none did.
+	// skipped says that a user ended it before its time; the history names the user. If unset,
+	// no run did.
 	// +optional
 	Skipped Toggle `json:"skipped,omitempty"`
 }
 
-// RolloutStatus is what has become of the rollouts of a release.
+// RolloutStatus is the state of the rollouts of a release.
 type RolloutStatus struct {
-	// run that began last.
+	// run is the run that began last.
 	// +optional
 	Run *RolloutRun `json:"run,omitempty"`
 	// stage is the number of the stage under way.
@@ -307,10 +311,10 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	Stage int32 `json:"stage,omitempty"`
-	// waiting is what the run waits for.
+	// waiting is the reason for which the run waits.
 	// +optional
 	Waiting *RolloutWait `json:"waiting,omitempty"`
-	// analysis is what the judge has counted of the run.
+	// analysis holds the judge's counts of the run.
 	// +optional
 	Analysis *RolloutAnalysis `json:"analysis,omitempty"`
 	// gates are the last answers of the gates of the run.
@@ -340,7 +344,7 @@ type RolloutStatus struct {
 	// +listMapKey=number
 	// +kubebuilder:validation:MaxItems=8
 	Works []RolloutWork `json:"works,omitempty"`
-	// groups of the release, with the models TargetGroup and Hybrid.
+	// groups are the groups of the release, with the models TargetGroup and Hybrid.
 	// +optional
 	// +listType=map
 	// +listMapKey=variation
@@ -349,7 +353,7 @@ type RolloutStatus struct {
 	// hold is the minimum of replicas that is held for a run, and the former value.
 	// +optional
 	Hold *RolloutHold `json:"hold,omitempty"`
-	// history of the release, the newest last.
+	// history is the history of the release, with the newest line last.
 	// +optional
 	// +listType=map
 	// +listMapKey=number

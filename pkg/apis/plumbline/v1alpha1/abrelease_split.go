@@ -24,7 +24,7 @@ const (
 	VariationJob VariationWorkloadKind = "Job"
 )
 
-// TrafficSplitType says by what requests are divided.
+// TrafficSplitType is the property of requests that divides them.
 // +kubebuilder:validation:Enum=Percentage;Sticky;Header
 type TrafficSplitType string
 
@@ -38,7 +38,7 @@ const (
 	TrafficSplitHeader TrafficSplitType = "Header"
 )
 
-// VisitorPolicy says what becomes of visitors without the cookie.
+// VisitorPolicy decides about visitors without the cookie.
 // +kubebuilder:validation:Enum=Assign;Ignore
 type VisitorPolicy string
 
@@ -88,44 +88,46 @@ func Percent(whole int32) Percentage { return Percentage{intstr.FromInt32(whole)
 // +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['connection', 'content-length', 'cookie', 'expect', 'host', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'set-cookie', 'te', 'trailer', 'transfer-encoding', 'upgrade']) && !self.lowerAscii().startsWith('x-envoy-') && !self.lowerAscii().startsWith('x-plb-')",message="this header belongs to the connection or to proxies: name another"
 type HeaderName string
 
-// Sticky says what a visitor is known by.
+// Sticky is the property of a request that identifies a visitor.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.header) != has(self.cookie)",message="visitors are known by a header or by a cookie: give one of them"
-// +kubebuilder:validation:XValidation:rule="has(self.cookie) || !has(self.visitors)",message="visitors is about a cookie; proxies give nobody a header",fieldPath=".visitors"
+// +kubebuilder:validation:XValidation:rule="has(self.cookie) || !has(self.visitors)",message="visitors is about a cookie; proxies give visitors no header",fieldPath=".visitors"
 // +kubebuilder:validation:XValidation:rule="(!has(self.domain) && !has(self.secure)) || (has(self.cookie) && !(has(self.visitors) && self.visitors == 'Ignore'))",message="domain and secure are about the cookie that proxies give: name a cookie, and leave visitors out or set it to Assign"
 // +kubebuilder:validation:XValidation:rule="!has(self.cookie) || (has(self.visitors) && self.visitors == 'Ignore') || (has(self.secure) && self.secure == 'Always') || !self.cookie.lowerAscii().matches('^__(host|secure)-')",message="browsers take such a cookie with the attribute Secure alone: set secure to Always, name it otherwise, or let the application give it (visitors: Ignore)",fieldPath=".cookie"
-// +kubebuilder:validation:XValidation:rule="!has(self.cookie) || !has(self.domain) || !self.cookie.lowerAscii().startsWith('__host-')",message="browsers take a cookie whose name begins with __Host- without a domain alone: take the domain out, or name it otherwise",fieldPath=".domain"
+// +kubebuilder:validation:XValidation:rule="!has(self.cookie) || !has(self.domain) || !self.cookie.lowerAscii().startsWith('__host-')",message="browsers take a cookie with a name that begins with __Host- only without a domain: take the domain out, or name it otherwise",fieldPath=".domain"
 type Sticky struct {
-	// header whose value is the visitor. Requests without it are drawn by themselves.
+	// header is the header with the visitor as its value. Requests without it are drawn by
+	// themselves.
 	// +optional
 	Header HeaderName `json:"header,omitempty"`
-	// cookie whose value is the visitor.
+	// cookie is the cookie with the visitor as its value.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern="^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 	Cookie string `json:"cookie,omitempty"`
-	// visitors without the cookie are given one (Assign), or each of their requests
-	// is drawn by itself (Ignore), because the application gives it. Left out, Assign.
+	// visitors decides about visitors without the cookie. With Assign proxies give them one.
+	// With Ignore proxies draw each of their requests by itself, because the application gives
+	// the cookie. If unset, Assign.
 	// +optional
 	Visitors VisitorPolicy `json:"visitors,omitempty"`
-	// domain of the cookie that proxies give: its hosts and all below send it. Left out,
-	// only the host does that gave it.
+	// domain is the domain of the cookie that proxies give: its hosts and all below send it. If
+	// unset, only the host does that gave it.
 	// +optional
 	Domain CookieDomain `json:"domain,omitempty"`
-	// secure says whether browsers send the cookie that proxies give over TLS alone
-	// (Always), or over any connection (Never). Left out, Never.
+	// secure says whether browsers send the cookie that proxies give over TLS alone (Always), or
+	// over any connection (Never). If unset, Never.
 	// +optional
 	Secure CookieSecurity `json:"secure,omitempty"`
 }
 
-// HeaderMatch sends requests with certain values of a header to certain variations.
-// They count neither for the share of a variation nor for what is measured of it.
+// HeaderMatch sends requests with certain values of a header to certain variations. They count
+// neither for the share of a variation nor for its measurements.
 type HeaderMatch struct {
-	// header that is looked at.
+	// header is the header that is looked at.
 	// +required
 	Header HeaderName `json:"header,omitempty"`
-	// values of the header, and the variation each goes to. A value is printable
+	// values are the values of the header, and the variation each goes to. A value is printable
 	// ASCII without spaces around.
 	// +required
 	// +kubebuilder:validation:MinProperties=1
@@ -136,32 +138,31 @@ type HeaderMatch struct {
 
 // TrafficSplit says which requests go to which variation.
 //
-// +kubebuilder:validation:XValidation:rule="self.percentages.all(k, double(string(self.percentages[k])) >= 0.0) && int(self.percentages.map(k, double(string(self.percentages[k]))).sum() * 100.0 + 0.5) == 10000",message="the percentages must add up to 100, and none may be negative",fieldPath=".percentages"
+// +kubebuilder:validation:XValidation:rule="self.percentages.all(k, double(string(self.percentages[k])) >= 0.0) && int(self.percentages.map(k, double(string(self.percentages[k]))).sum() * 100.0 + 0.5) == 10000",message="the percentages must add up to 100, and must not be negative",fieldPath=".percentages"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Sticky' || has(self.sticky)",message="type Sticky needs sticky: a header or a cookie that visitors are known by",fieldPath=".sticky"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Percentage' || !has(self.sticky)",message="type Percentage draws each request by itself; use Sticky",fieldPath=".sticky"
 // +kubebuilder:validation:XValidation:rule="self.type != 'Header' || has(self.headerMatch)",message="type Header needs headerMatch: a header, and which value goes where",fieldPath=".headerMatch"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Header' || !has(self.headerMatch)",message="only type Header looks at headerMatch",fieldPath=".headerMatch"
 // +kubebuilder:validation:XValidation:rule="!has(self.overrideHeader) || !has(self.headerMatch) || self.overrideHeader.lowerAscii() != self.headerMatch.header.lowerAscii()",message="overrideHeader and headerMatch look at one header, and mean different things by its value",fieldPath=".overrideHeader"
 type TrafficSplit struct {
-	// type says by what requests are divided.
+	// type is the property of requests that divides them.
 	// +required
 	Type TrafficSplitType `json:"type,omitempty"`
-	// percentages of the requests, by variation: whole numbers, or strings with at most
-	// two decimals such as "0.25". They add up to 100. Of type Header they are about the
-	// requests that no value matches.
+	// percentages are the percentages of the requests, by variation: whole numbers, or strings
+	// with at most two decimals such as "0.25". They add up to 100. Of type Header they are
+	// about the requests that no value matches.
 	// +required
 	// +kubebuilder:validation:MinProperties=2
 	// +kubebuilder:validation:MaxProperties=8
 	Percentages map[string]Percentage `json:"percentages,omitempty"`
-	// sticky says what visitors are known by, who then stay where they are while
-	// shares only grow.
+	// sticky identifies visitors, who then keep their variation while weights only grow.
 	// +optional
 	Sticky *Sticky `json:"sticky,omitempty"`
 	// headerMatch sends values of a header to variations.
 	// +optional
 	HeaderMatch *HeaderMatch `json:"headerMatch,omitempty"`
-	// overrideHeader is a header whose value names the variation that a request goes
-	// to whatever the percentages, for tests. Left out, there is none.
+	// overrideHeader is a header that names the variation for a request, before the
+	// percentages, for tests. If unset, requests cannot override the percentages.
 	// +optional
 	OverrideHeader HeaderName `json:"overrideHeader,omitempty"`
 }

@@ -6,20 +6,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ConditionAcknowledged is True on an ABRelease when every proxy has acknowledged what is in force,
-// and Unknown when some cannot be heard.
+// ConditionAcknowledged is True on an ABRelease when every proxy has acknowledged the effective
+// split, and Unknown when some proxies do not report.
 const ConditionAcknowledged = "Acknowledged"
 
-// ConditionProgressing is True on an ABRelease while a run is under way; its reason is what the run waits for.
+// ConditionProgressing is True on an ABRelease while a run is under way; its reason is that of
+// the run's wait.
 const ConditionProgressing = "Progressing"
 
 // Reasons of Degraded of ABReleases, the most severe first.
 const (
-	// ReasonContradicted: requests are seen where none may be, or none where many must be, or
-	// a proxy reports another split.
+	// ReasonContradicted: requests are seen where none may be, or no requests where many must
+	// be, or a proxy reports another split.
 	ReasonContradicted = "Contradicted"
 	// ReasonSelectorsOverlap: the Service selects pods of another variation than the stable
-	// one, which clients without a proxy reach whatever the share.
+	// one, which clients without a proxy reach at every weight.
 	ReasonSelectorsOverlap = "SelectorsOverlap"
 	// ReasonIPv6NotSplit: clients connect over IPv6, which proxies do not take.
 	ReasonIPv6NotSplit = "IPv6NotSplit"
@@ -30,33 +31,33 @@ const (
 	ReasonNoReadyEndpoints = "NoReadyEndpoints"
 )
 
-// SplitKeyType is what a visitor is known by.
+// SplitKeyType is the kind of value that identifies a visitor.
 // +kubebuilder:validation:Enum=PerRequest;Header;Cookie;Visitor
 type SplitKeyType string
 
 // The kinds of keys.
 const (
-	// SplitKeyPerRequest knows nobody.
+	// SplitKeyPerRequest identifies no visitors.
 	SplitKeyPerRequest SplitKeyType = "PerRequest"
 	// SplitKeyHeader is a header that clients send.
 	SplitKeyHeader SplitKeyType = "Header"
 	// SplitKeyCookie is a cookie of the application.
 	SplitKeyCookie SplitKeyType = "Cookie"
-	// SplitKeyVisitor is a cookie that the proxy gives to those who have none.
+	// SplitKeyVisitor is a cookie that the proxy gives to visitors without one.
 	SplitKeyVisitor SplitKeyType = "Visitor"
 )
 
-// SplitKey is what visitors keep their variation by.
+// SplitKey is the value by which visitors keep their variation.
 type SplitKey struct {
-	// type of the key.
+	// type is the type of the key.
 	// +required
 	Type SplitKeyType `json:"type,omitempty"`
-	// name of the header or the cookie.
+	// name is the name of the header or the cookie.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Name string `json:"name,omitempty"`
-	// domain of the cookie that proxies give.
+	// domain is the domain of the cookie that proxies give.
 	// +optional
 	Domain CookieDomain `json:"domain,omitempty"`
 	// secure says whether that cookie has the attribute Secure.
@@ -66,19 +67,20 @@ type SplitKey struct {
 
 // EffectiveVariation is a variation and its share, as proxies are told.
 type EffectiveVariation struct {
-	// name of the variation.
+	// name is the name of the variation.
 	// +required
 	Name VariationName `json:"name,omitempty"`
-	// workload whose pods are the variation.
+	// workload is the workload with the pods of the variation.
 	// +optional
 	Workload *VariationWorkload `json:"workload,omitempty"`
-	// selector of the pods that are the variation.
+	// selector is the selector of the pods that are the variation.
 	// +optional
 	Selector *PodSelector `json:"selector,omitempty"`
-	// servedBy is the variation whose pods answer the requests of this one; absent but in a cohort check.
+	// servedBy is the variation with the pods that answer the requests of this one; absent but
+	// in a cohort check.
 	// +optional
 	ServedBy VariationName `json:"servedBy,omitempty"`
-	// weight in basis points, of 10000 in all.
+	// weight is the weight in basis points, of 10000 in all.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
@@ -90,8 +92,8 @@ type EffectiveVariation struct {
 	Reserved *int32 `json:"reserved,omitempty"`
 }
 
-// EffectiveSplit is all that decides where a request goes. Every replica of the
-// discovery server translates this and nothing else, so that all say the same.
+// EffectiveSplit is all that decides where a request goes. Every replica of the discovery server
+// translates only this, so that all have the same configuration.
 type EffectiveSplit struct {
 	// sequence grows with each change of it. Proxies never go back to a lower one.
 	// +required
@@ -103,11 +105,11 @@ type EffectiveSplit struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	PreparedSequence int64 `json:"preparedSequence,omitempty"`
-	// generation of the spec that it follows from.
+	// generation is the generation of the spec that it follows from.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Generation int64 `json:"generation,omitempty"`
-	// serviceName is the Service whose requests are divided.
+	// serviceName is the Service with the requests that are divided.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -117,17 +119,17 @@ type EffectiveSplit struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Salt string `json:"salt,omitempty"`
-	// variations in the order of their ranges, the stable one first.
+	// variations are the variations in the order of their ranges, the stable one first.
 	// +required
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=2
 	// +kubebuilder:validation:MaxItems=8
 	Variations []EffectiveVariation `json:"variations,omitempty"`
-	// key that visitors keep their variation by.
+	// key is the key that visitors keep their variation by.
 	// +required
 	Key SplitKey `json:"key,omitzero"`
-	// override is a header whose value names a variation.
+	// override is a header that names a variation.
 	// +optional
 	Override HeaderName `json:"override,omitempty"`
 	// match sends values of a header to variations.
@@ -135,12 +137,12 @@ type EffectiveSplit struct {
 	Match *HeaderMatch `json:"match,omitempty"`
 }
 
-// WantedWeight is what the spec gives a variation.
+// WantedWeight is the weight of a variation in the spec.
 type WantedWeight struct {
-	// variation by name.
+	// variation names the variation.
 	// +required
 	Variation VariationName `json:"variation,omitempty"`
-	// weight in basis points, of 10000 in all.
+	// weight is the weight in basis points, of 10000 in all.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
@@ -149,10 +151,10 @@ type WantedWeight struct {
 
 // ClampedVariation has no ready endpoints, and its share is the stable one's.
 type ClampedVariation struct {
-	// variation by name.
+	// variation names the variation.
 	// +required
 	Variation VariationName `json:"variation,omitempty"`
-	// startTime is when it had none for the first time.
+	// startTime is when it had no ready endpoints for the first time.
 	// +required
 	StartTime metav1.Time `json:"startTime,omitempty,omitzero"`
 	// readyTime is when it had some again. It gets its share back when it has had
@@ -161,7 +163,7 @@ type ClampedVariation struct {
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 }
 
-// AcknowledgmentState is how it is known that a split is in force.
+// AcknowledgmentState is the source of the knowledge about a split's acknowledgment.
 // +kubebuilder:validation:Enum=Proven;Accepted;Unknown;NoProxies;Contradicted
 type AcknowledgmentState string
 
@@ -180,14 +182,14 @@ const (
 	AcknowledgedContradicted AcknowledgmentState = "Contradicted"
 )
 
-// OutOfSyncProxy is a proxy that has not acknowledged what is in force.
+// OutOfSyncProxy is a proxy that has not acknowledged the effective split.
 type OutOfSyncProxy struct {
-	// name of the proxy: namespace/pod.
+	// name is the name of the proxy: namespace/pod.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	Name string `json:"name,omitempty"`
-	// why says what is known about it.
+	// why is the cause, as far as it is known.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -197,22 +199,21 @@ type OutOfSyncProxy struct {
 	RejectionTime *metav1.Time `json:"rejectionTime,omitempty"`
 }
 
-// SplitAcknowledgment says which proxies have what is in force.
+// SplitAcknowledgment counts the proxies that have acknowledged the effective split.
 type SplitAcknowledgment struct {
 	// count is "acknowledged/all", for people.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	Count string `json:"count,omitempty"`
-	// sequence is the newest one that every proxy has acknowledged; absent when there is
-	// none.
+	// sequence is the newest one that every proxy has acknowledged; absent before that.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Sequence int64 `json:"sequence,omitempty"`
 	// knowledge is how that is known.
 	// +required
 	Knowledge AcknowledgmentState `json:"knowledge,omitempty"`
-	// proxies that have to acknowledge what is in force.
+	// proxies is the number of proxies that have to acknowledge the effective split.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Proxies int32 `json:"proxies"`
@@ -233,23 +234,24 @@ type SplitAcknowledgment struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=10
 	Gone []OutOfSyncProxy `json:"gone,omitempty"`
-	// pods of the namespace that run.
+	// pods is the number of running pods of the namespace.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Pods int32 `json:"pods"`
-	// proxiedPods among them have a proxy, and could send requests to the Service by it.
+	// proxiedPods is the number of those with a proxy, by which they could send requests to the
+	// Service.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ProxiedPods int32 `json:"proxiedPods"`
-	// routingPods among those have a proxy that routes requests to the Service.
+	// routingPods is the number of those with a proxy that routes requests to the Service.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	RoutingPods int32 `json:"routingPods"`
 }
 
-// ObservedVariation is what was seen of a variation.
+// ObservedVariation holds the observations of a variation.
 type ObservedVariation struct {
-	// variation by name.
+	// variation names the variation.
 	// +required
 	Variation VariationName `json:"variation,omitempty"`
 	// readyEndpoints can take requests.
@@ -260,7 +262,7 @@ type ObservedVariation struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Targets int32 `json:"targets"`
-	// requests that were answered within the window.
+	// requests is the number of requests that were answered within the window.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Requests *int64 `json:"requests,omitempty"`
@@ -272,13 +274,13 @@ type ObservedVariation struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	InFlight *int64 `json:"inFlight,omitempty"`
-	// sharePercent of the answered requests, rounded.
+	// sharePercent is the share of the answered requests in percent, rounded.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	SharePercent *int32 `json:"sharePercent,omitempty"`
-	// uncountedProxies send requests to the variation, and have no part in the numbers above: the
-	// discovery server has no room for their counts.
+	// uncountedProxies is the number of proxies that send requests to the variation and are not
+	// in the numbers above. The discovery server has no room for their counts.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	UncountedProxies *int64 `json:"uncountedProxies,omitempty"`
@@ -289,7 +291,7 @@ type ObservedVariation struct {
 	WindowSeconds int32 `json:"windowSeconds,omitempty"`
 }
 
-// ABReleaseStatus is what is in force, and what has become of it.
+// ABReleaseStatus is the effective split, and its state.
 type ABReleaseStatus struct {
 	// conditions are Ready, Acknowledged, Degraded, and Reconciling or Stalled while they are
 	// True. The reason of Degraded is the most severe of Contradicted, SelectorsOverlap,
@@ -303,7 +305,7 @@ type ABReleaseStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// split is what is in force, for people: "stable 90 / canary 10".
+	// split is the effective split, for people: "stable 90 / canary 10".
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -312,10 +314,10 @@ type ABReleaseStatus struct {
 	// promoted. It is set with spec.rollout.
 	// +optional
 	ActiveVariation VariationName `json:"activeVariation,omitempty"`
-	// rollout is what has become of the runs of the release.
+	// rollout is the state of the runs of the release.
 	// +optional
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
-	// effective is what proxies are told; it stays when the spec is made invalid.
+	// effective is the split that proxies have to have; it stays when the spec becomes invalid.
 	// +optional
 	Effective *EffectiveSplit `json:"effective,omitempty"`
 	// managementStartTime is when proxies were first told of the Service, by its label or by this
@@ -325,8 +327,8 @@ type ABReleaseStatus struct {
 	// effectiveTime is when it was decided. The deadline of the acknowledgment begins then.
 	// +optional
 	EffectiveTime *metav1.Time `json:"effectiveTime,omitempty"`
-	// wanted are the weights of the spec; those in force differ while a variation is
-	// clamped.
+	// wanted are the weights of the spec; the effective ones differ while a variation has no
+	// ready endpoints.
 	// +optional
 	// +listType=map
 	// +listMapKey=variation
@@ -338,10 +340,10 @@ type ABReleaseStatus struct {
 	// +listMapKey=variation
 	// +kubebuilder:validation:MaxItems=8
 	Clamped []ClampedVariation `json:"clamped,omitempty"`
-	// acknowledged says which proxies have what is in force.
+	// acknowledged counts the proxies that have acknowledged the effective split.
 	// +optional
 	Acknowledged *SplitAcknowledgment `json:"acknowledged,omitempty"`
-	// observed is what was seen of each variation.
+	// observed holds the observations of each variation.
 	// +optional
 	// +listType=map
 	// +listMapKey=variation

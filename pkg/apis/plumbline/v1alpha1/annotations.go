@@ -4,9 +4,9 @@ package v1alpha1
 
 // Annotations that Plumbline writes or reads on guarded objects.
 const (
-	// AnnotationSpecHash carries the canonical hash of the object as admission saw
-	// it. It informs and decides nothing: a write through /scale leaves it
-	// older than the object.
+	// AnnotationSpecHash carries the canonical hash of the object as admission saw it. It
+	// informs, and no decision depends on it: a write through /scale leaves it older than the
+	// object.
 	AnnotationSpecHash = "plumbline.dev/spec-hash"
 	// AnnotationWriter carries the authenticated user name of the last writer
 	// of the object's guarded content. A MutatingAdmissionPolicy sets it inside
@@ -15,11 +15,11 @@ const (
 	// AnnotationWriterGroups carries, comma separated and sorted, those of the
 	// last writer's groups that the installation lists for stamping.
 	AnnotationWriterGroups = "plumbline.dev/writer-groups"
-	// AnnotationApplied carries the last apply, unless another write changed the content
-	// later: the resourceVersion before the apply, and "last-applied", "manager=" with the
+	// AnnotationApplied carries the last apply, unless another write changed the content later.
+	// It has the resourceVersion before the apply, and "last-applied", "manager=" with the
 	// field manager, or both. The policy that stamps writers sets it.
 	AnnotationApplied = "plumbline.dev/applied"
-	// AnnotationApplier carries the authenticated name of the user who applied.
+	// AnnotationApplier carries the authenticated name of the user that applied.
 	AnnotationApplier = "plumbline.dev/applier"
 	// AnnotationApplierGroups carries those of the user's groups that the installation
 	// lists for stamping, as AnnotationWriterGroups does.
@@ -30,14 +30,14 @@ const (
 	// AnnotationCheckRequested on a Baseline asks for a check now; its value is any
 	// text that was not there before, such as the time.
 	AnnotationCheckRequested = "plumbline.dev/check-requested"
-	// AnnotationChainsForgiven on a RemediationPolicy is the time, as RFC 3339, until which a person
-	// has looked at repairs that did not help: they hold back no further repair.
+	// AnnotationChainsForgiven on a RemediationPolicy is a time as RFC 3339. A person has
+	// looked at the repairs without help until then: they hold back no further repair.
 	AnnotationChainsForgiven = "plumbline.dev/chains-forgiven"
-	// AnnotationModeReason on a RemediationPolicy tells for people why a person set its mode last.
+	// AnnotationModeReason on a RemediationPolicy carries the reason of a person for the last change of its mode.
 	AnnotationModeReason = "plumbline.dev/mode-reason"
 	// AnnotationRequestDigest carries the digest of the body of the REST request that created the object.
 	AnnotationRequestDigest = "plumbline.dev/request-digest"
-	// AnnotationBreakGlassReason carries why somebody went past a Deny guard. It
+	// AnnotationBreakGlassReason carries the reason of a user for passing a Deny guard. It
 	// counts for the write that changes it, and only with the verb breakglass.
 	AnnotationBreakGlassReason = "plumbline.dev/break-glass-reason"
 )
@@ -59,8 +59,8 @@ const (
 
 // Labels that the executor writes on the workloads of releases.
 const (
-	// LabelReleaseWork carries the uid of the ReleaseWork whose write was the last one, so
-	// that the audit log of the API server and the work can be joined.
+	// LabelReleaseWork carries the uid of the ReleaseWork of the last write, so that the audit
+	// log of the API server and the work can be joined.
 	LabelReleaseWork = "plumbline.dev/release-work"
 	// LabelReleaseWorkFence carries the uid of the ReleaseWork that was refused after its intent.
 	// The write of the label moves the resourceVersion that the intent is bound to.
@@ -75,7 +75,7 @@ const (
 
 // Condition types. Ready, Reconciling and Stalled follow kstatus.
 const (
-	// ConditionReady is True when the object is in force (guards) or in sync (Baselines).
+	// ConditionReady is True when the object is active (guards) or in sync (Baselines).
 	ConditionReady = "Ready"
 	// ConditionReconciling is True while observation lags behind the spec.
 	ConditionReconciling = "Reconciling"
@@ -84,17 +84,17 @@ const (
 	// ConditionDegraded is True while an object works less well than its spec has it. The
 	// reason is the most severe one, and the message tells all.
 	ConditionDegraded = "Degraded"
-	// ConditionAcceptanceAllowed is False when the last request to accept was made by
-	// a user whom a guard does not let accept; the message names the users who may.
+	// ConditionAcceptanceAllowed is False when a guard does not let the user of the last
+	// request accept. The message names the users that may.
 	ConditionAcceptanceAllowed = "AcceptanceAllowed"
 	// ConditionAnnounced is False on a plan until its end is in the log, the metrics and an
-	// Event, and is handed to the channels of the policy; True after that.
+	// Event, and the channels of the policy have it. It is True after that.
 	ConditionAnnounced = "Announced"
 	// ConditionSuspended is True while a guard is suspended. A Deny guard with a suspension
 	// refuses again once it is False.
 	ConditionSuspended = "Suspended"
-	// ConditionEnforced says of a ClusterSpecGuard of mode Deny whether the API server that
-	// was asked refuses what it should; False on ClusterSpecGuards of other modes.
+	// ConditionEnforced of a ClusterSpecGuard of mode Deny is True when the API server that was
+	// asked rejects untrusted writes. It is False on ClusterSpecGuards of other modes.
 	ConditionEnforced = "Enforced"
 	// ConditionEnforcementProbe marks the dry run that asks. It is never stored.
 	ConditionEnforcementProbe = "EnforcementProbe"

@@ -4,7 +4,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// PlaceAspect says what of a place changes.
+// PlaceAspect is the changing property of a place.
 // +kubebuilder:validation:Enum=Value;Order
 type PlaceAspect string
 
@@ -18,46 +18,46 @@ const (
 
 // Place is where an object changes to and fro.
 type Place struct {
-	// path of the place, as in findings; absent for the object as a whole, which
+	// path is the path of the place, as in findings; absent for the object as a whole, which
 	// comes and goes.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Path string `json:"path,omitempty"`
-	// aspect of the place that changes.
+	// aspect is the aspect of the place that changes.
 	// +required
 	Aspect PlaceAspect `json:"aspect,omitempty"`
 }
 
-// ReversalPlace is one place of a reversal, and who changed it.
+// ReversalPlace is one place of a reversal, and its writer.
 type ReversalPlace struct {
-	// path of the place, as in findings; absent for the object as a whole, which
-	// was deleted or created.
+	// path is the path of the place, as in findings; absent for the object as a whole, which was
+	// deleted or created.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Path string `json:"path,omitempty"`
-	// aspect of the place that changed.
+	// aspect is the aspect of the place that changed.
 	// +required
 	Aspect PlaceAspect `json:"aspect,omitempty"`
-	// by names who changed it; absent for an expected writer, whose rule allows
-	// it, and where nobody is known.
+	// by names the writer; absent for an expected writer, because a rule allows its change, and
+	// for an unknown writer.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	By string `json:"by,omitempty"`
-	// class of that writer under the guards in force.
+	// class is the class of that writer under the active guards.
 	// +optional
 	Class ActorClass `json:"class,omitempty"`
 }
 
-// Reversal is one write that made the object drift, put it back, or took a path back
-// to the value that it had before somebody else changed it.
+// Reversal is one write that reverts another writer. It made the object drift, remediated it, or
+// took a path back to its value before the other writer changed it.
 type Reversal struct {
 	// observedTime is when it was seen.
 	// +required
 	ObservedTime metav1.Time `json:"observedTime,omitempty,omitzero"`
-	// places at which the write did so, the worst findings first; no more are
+	// places are the places at which the write did so, the worst findings first; no more are
 	// remembered.
 	// +optional
 	// +listType=atomic
@@ -77,7 +77,7 @@ type Contention struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024
 	With []string `json:"with,omitempty"`
-	// places that they fight over.
+	// places are the places that they fight over.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16

@@ -2,9 +2,9 @@
 
 package v1alpha1
 
-// Guarded says that the status speaks of an object under guard now: it was not
-// removed by somebody who may, and a guard selects it still. What else a Baseline
-// says is of the past and counts nowhere.
+// Guarded reports whether the status is about an object under guard now: no trusted writer
+// removed it, and a guard still selects it. The rest of a Baseline is of the past and counts
+// nowhere.
 func (b *Baseline) Guarded() bool {
 	return b.Status.RetirementTime == nil && b.Status.State != StateRetired && b.Status.State != StateNotGuarded
 }

@@ -2,9 +2,9 @@
 
 package v1alpha1
 
-// ObservedState is what was last read.
+// ObservedState is the object at the last read.
 type ObservedState struct {
-	// uid of the object.
+	// uid is the UID of the object.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -19,11 +19,11 @@ type ObservedState struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	FullHash string `json:"fullHash,omitempty"`
-	// generation of the object.
+	// generation is the generation of the object.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Generation int64 `json:"generation,omitempty"`
-	// resourceVersion of the object.
+	// resourceVersion is the resourceVersion of the object.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -33,27 +33,27 @@ type ObservedState struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Writer string `json:"writer,omitempty"`
-	// stampPolicy identifies the policy that stamps writers and that was in force
-	// when the object was seen. As long as it still is, every later write is stamped.
+	// stampPolicy identifies the policy that stamps writers and that was active when the object
+	// was seen. As long as it still is, every later write is stamped.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	StampPolicy string `json:"stampPolicy,omitempty"`
-	// applied is the stamp of the last apply found on it: the resourceVersion before
-	// the apply, and by which means the apply states the desired state.
+	// applied is the stamp of the last apply found on it. It has the resourceVersion before the
+	// apply, and the means by which the apply states the desired state.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Applied string `json:"applied,omitempty"`
-	// metadata is what the object gets again if it has to be made again.
+	// metadata is the metadata that the object gets again when it is recreated.
 	// +optional
 	Metadata *ObservedMetadata `json:"metadata,omitempty"`
 }
 
-// ObservedMetadata is what of an object's metadata others find it by. It is no part
-// of what is authorized.
+// ObservedMetadata is the part of an object's metadata by which others find the object. It is no
+// part of the authorized content.
 type ObservedMetadata struct {
-	// labels of the object.
+	// labels are the labels of the object.
 	// +optional
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=256
@@ -63,8 +63,8 @@ type ObservedMetadata struct {
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=8
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// ownerReferences of the object. Of more than 16, or of one beyond the bounds of its
-	// fields, none are kept.
+	// ownerReferences are the owner references of the object. With more than 16, or with one
+	// beyond the bounds of its fields, the list is empty.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -73,22 +73,22 @@ type ObservedMetadata struct {
 
 // ObservedOwner is an owner of an object, in the object's namespace or cluster-scoped.
 type ObservedOwner struct {
-	// apiVersion of the owner.
+	// apiVersion is the API version of the owner.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	APIVersion string `json:"apiVersion,omitempty"`
-	// kind of the owner.
+	// kind is the kind of the owner.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind,omitempty"`
-	// name of the owner.
+	// name is the name of the owner.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// uid of the owner.
+	// uid is the UID of the owner.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ReasonQuarantined is the reason of the Degraded condition of a Baseline whose object is in
+// ReasonQuarantined is the reason of the Degraded condition of a Baseline with its object in
 // quarantine.
 const ReasonQuarantined = "Quarantined"
 
@@ -15,12 +15,13 @@ type Quarantine struct {
 	// startTime is when it began.
 	// +required
 	StartTime metav1.Time `json:"startTime,omitempty,omitzero"`
-	// by names who asked for it, as a user or as RemediationPlan/name.
+	// by names the requester, as a user or as RemediationPlan/name.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	By string `json:"by,omitempty"`
-	// uid of the object in quarantine. The quarantine ends if another object has its name.
+	// uid is the UID of the object in quarantine. The quarantine ends if another object has its
+	// name.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -31,7 +32,7 @@ type Quarantine struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Token string `json:"token,omitempty"`
-	// reason in words.
+	// reason is the reason in words.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -60,7 +61,7 @@ const (
 
 // EndedQuarantine is the last quarantine of an object that ended.
 type EndedQuarantine struct {
-	// token of the quarantine.
+	// token is the token of the quarantine.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -71,23 +72,23 @@ type EndedQuarantine struct {
 	// reason says why it ended.
 	// +required
 	Reason QuarantineEnd `json:"reason,omitempty"`
-	// by is the user who lifted it. If unset, no person did.
+	// by is the user that lifted it. If unset, no person did.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	By string `json:"by,omitempty"`
 }
 
-// LiftRequest asks to end a quarantine. Those who may accept the state of the object may lift
+// LiftRequest asks to end a quarantine. Users that may accept the state of the object may lift
 // its quarantine.
 type LiftRequest struct {
-	// token of the quarantine; a request for any other quarantine than the one in force does
-	// nothing.
+	// token is the token of the quarantine; a request for another quarantine than the present
+	// one has no effect.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Token string `json:"token,omitempty"`
-	// requestedBy must be the authenticated user who sets it.
+	// requestedBy must be the authenticated user that sets it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024

@@ -2,17 +2,17 @@
 
 package v1alpha1
 
-// Selection remembers by which labels guards select an object. A label that an
-// untrusted writer takes off releases nothing; a guard that no longer selects these
-// labels releases the object.
+// Selection remembers by which labels guards select an object. A label that an untrusted writer
+// takes off does not release the object; a guard that no longer selects these labels releases
+// the object.
 type Selection struct {
-	// labels of the object, as they were when a guard first selected it, moved since
-	// by the writes of trusted writers alone.
+	// labels are the labels of the object, as they were when a guard first selected it, moved
+	// since by the writes of trusted writers alone.
 	// +optional
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=256
 	Labels map[string]string `json:"labels,omitempty"`
-	// guards that select the object. A guard that is made anew is another guard.
+	// guards are the guards that select the object. A recreated guard is another guard.
 	// +optional
 	// +listType=map
 	// +listMapKey=uid
@@ -22,14 +22,14 @@ type Selection struct {
 
 // SelectingGuard is a guard that selects an object.
 type SelectingGuard struct {
-	// uid of the guard.
+	// uid is the UID of the guard.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	UID string `json:"uid,omitempty"`
-	// labels by which this guard selected the object, where its selector does not
-	// match the labels of the selection; of very many, those that the selector names.
-	// Empty is not absent: a selector may ask for the absence of a label.
+	// labels are the labels by which this guard selected the object, where its selector does
+	// not match the labels of the selection. Of very many, they are those that the selector
+	// names. Empty is not absent: a selector may ask for the absence of a label.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=256
 	Labels map[string]string `json:"labels,omitzero"`

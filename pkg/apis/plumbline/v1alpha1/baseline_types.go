@@ -20,32 +20,32 @@ const (
 
 // BaselineTarget names the guarded object.
 type BaselineTarget struct {
-	// apiVersion in which the object is read.
+	// apiVersion is the API version in which the object is read.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	APIVersion string `json:"apiVersion,omitempty"`
-	// kind of the object.
+	// kind is the kind of the object.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind,omitempty"`
-	// name of the object.
+	// name is the name of the object.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 }
 
-// AuthorizedRelease is the rollout in whose run a state was authorized. The executor made the
-// write, and the user who changed the ABRelease last asked for it.
+// AuthorizedRelease is the rollout with the run that authorized a state. The executor made the
+// write, on request of the last writer of the ABRelease.
 type AuthorizedRelease struct {
-	// name of the ABRelease, in the namespace of the object.
+	// name is the name of the ABRelease, in the namespace of the object.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// run of the ABRelease.
+	// run is the run of the ABRelease.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Run int64 `json:"run,omitempty"`
@@ -56,9 +56,9 @@ type AuthorizedRelease struct {
 	WorkName string `json:"workName,omitempty"`
 }
 
-// AuthorizedState is what the object should be.
+// AuthorizedState is the authorized content of the object.
 type AuthorizedState struct {
-	// uid of the object that was authorized.
+	// uid is the UID of the object that was authorized.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -78,7 +78,7 @@ type AuthorizedState struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9007199254740991
 	Number int64 `json:"number,omitempty"`
-	// by is the user whose write or acceptance authorized it.
+	// by is the user that authorized it by a write or an acceptance.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -94,15 +94,15 @@ type AuthorizedState struct {
 	Release *AuthorizedRelease `json:"release,omitempty"`
 }
 
-// AcceptRequest asks to authorize what runs now.
+// AcceptRequest asks to authorize the observed state.
 type AcceptRequest struct {
-	// hash is the observed guarded hash that is accepted; a request for any
-	// other state than the observed one does nothing.
+	// hash is the observed guarded hash that is accepted; a request for any other state than
+	// the observed one has no effect.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash,omitempty"`
-	// requestedBy must be the authenticated user who sets it.
+	// requestedBy must be the authenticated user that sets it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -122,15 +122,15 @@ type AcceptRequest struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// BaselineSpec is what was authorized, and what a person asks for.
+// BaselineSpec holds the authorized content, and requests by people.
 type BaselineSpec struct {
 	// target names the object; immutable but for the version in which the object is
 	// judged.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self.name == oldSelf.name && self.kind == oldSelf.kind && self.apiVersion.split('/')[0] == oldSelf.apiVersion.split('/')[0]",message="target is immutable, but for the version"
 	Target BaselineTarget `json:"target,omitzero"`
-	// authorized is the authorized state; written by the assessor alone. Absent
-	// for an object that nobody trusted has created.
+	// authorized is the authorized state; written by the assessor alone. Absent for an object
+	// that no trusted writer has created.
 	// +optional
 	Authorized *AuthorizedState `json:"authorized,omitempty"`
 	// accept asks to authorize the observed state. A person may set accept and lift alone.
@@ -147,33 +147,32 @@ type DriftState string
 
 // The drift states.
 const (
-	// StateInSync: nothing differs from what was authorized.
+	// StateInSync: the object has the authorized content.
 	StateInSync DriftState = "InSync"
 	// StateDrifted: something differs.
 	StateDrifted DriftState = "Drifted"
-	// StateMissing: the object is gone and nobody trusted removed it.
+	// StateMissing: the object is gone and no trusted writer removed it.
 	StateMissing DriftState = "Missing"
 	// StateUnknown: the object could not be read, or its body or status could not be
 	// kept; the last findings stand.
 	StateUnknown DriftState = "Unknown"
-	// StateRetired: a writer who may remove the object removed it: see status.retirementTime.
+	// StateRetired: a trusted writer removed the object: see status.retirementTime.
 	StateRetired DriftState = "Retired"
 	// StateNotGuarded: no guard selects the object any more; the last findings stand.
 	StateNotGuarded DriftState = "NotGuarded"
 )
 
-// ReasonBodyLost is the reason of the Ready condition of a Baseline whose
-// authorized body is lost: its state is Unknown until somebody accepts what runs
-// (status.observed.hash).
+// ReasonBodyLost is the reason of the Ready condition of a Baseline with a lost authorized body.
+// Its state is Unknown until a person accepts the observed state (status.observed.hash).
 const ReasonBodyLost = "BodyLost"
 
-// ReasonBodyTooLarge is the reason of the Ready condition of a Baseline whose
-// authorized body is too large for a BaselineRevision: see status.oversized.
+// ReasonBodyTooLarge is the reason of the Ready condition of a Baseline with an authorized body
+// that is too large for a BaselineRevision: see status.oversized.
 const ReasonBodyTooLarge = "BodyTooLarge"
 
-// ReasonStatusTooLarge is the reason of the Ready condition of a Baseline whose
-// status the API server refuses as too large: the status names the object and its
-// first finding, and leaves the rest out.
+// ReasonStatusTooLarge is the reason of the Ready condition of a Baseline with a status that the
+// API server rejects as too large. The status names the object and its first finding, and leaves
+// the rest out.
 const ReasonStatusTooLarge = "StatusTooLarge"
 
 // ReasonStatusRefused is the same where the API server calls the status invalid.
@@ -200,7 +199,7 @@ type ReadyRevision struct {
 	ReadyTime metav1.Time `json:"readyTime,omitempty,omitzero"`
 }
 
-// BaselineStatus is what is observed.
+// BaselineStatus is the observed state.
 type BaselineStatus struct {
 	// conditions are Ready, Degraded (reasons Contended and Quarantined), Recreatable and AcceptanceAllowed.
 	// +optional
@@ -212,10 +211,10 @@ type BaselineStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// state of the object.
+	// state is the state of the object.
 	// +optional
 	State DriftState `json:"state,omitempty"`
-	// observed is what was last read.
+	// observed is the object at the last read.
 	// +optional
 	Observed ObservedState `json:"observed,omitzero"`
 	// oversized is the newest authorized state if its body is too large for a
@@ -240,7 +239,7 @@ type BaselineStatus struct {
 	// +listMapKey=path
 	// +kubebuilder:validation:MaxItems=32
 	Masks []Mask `json:"masks,omitempty"`
-	// severity of the drift, absent when in sync.
+	// severity is the severity of the drift, absent when in sync.
 	// +optional
 	Severity *Severity `json:"severity,omitempty"`
 	// firstSeenTime is when the present drift began.
@@ -269,10 +268,10 @@ type BaselineStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Reversals []Reversal `json:"reversals,omitempty"`
-	// contention names a fight, absent when there is none.
+	// contention names two writers that revert each other, absent without contention.
 	// +optional
 	Contention *Contention `json:"contention,omitempty"`
-	// guards that select the object, as SpecGuard/name or ClusterSpecGuard/name.
+	// guards are the guards that select the object, as SpecGuard/name or ClusterSpecGuard/name.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=128
@@ -282,8 +281,8 @@ type BaselineStatus struct {
 	// selection remembers by which labels the guards select the object.
 	// +optional
 	Selection *Selection `json:"selection,omitempty"`
-	// retirementTime is when the object was removed by somebody who may; the Baseline
-	// is kept for a retention time and then removed.
+	// retirementTime is when a trusted writer removed the object; the Baseline is kept for a
+	// retention time and then removed.
 	// +optional
 	RetirementTime *metav1.Time `json:"retirementTime,omitempty"`
 	// planName names the RemediationPlan that holds the object.
@@ -291,8 +290,8 @@ type BaselineStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	PlanName string `json:"planName,omitempty"`
-	// fences counts the writes of executors that change nothing else: each makes sure that no
-	// request of before that is still under way begins a quarantine.
+	// fences counts the writes of executors that change no other field. Each makes sure that no
+	// earlier request that is still under way begins a quarantine.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Fences int64 `json:"fences,omitempty"`
@@ -300,12 +299,12 @@ type BaselineStatus struct {
 	// Plumbline send them.
 	// +optional
 	Quarantine *Quarantine `json:"quarantine,omitempty"`
-	// endedQuarantine is the last quarantine that ended. If unset, none did.
+	// endedQuarantine is the last quarantine that ended. If unset, no write did.
 	// +optional
 	EndedQuarantine *EndedQuarantine `json:"endedQuarantine,omitempty"`
 }
 
-// Baseline holds, for one guarded object, what was authorized and what is observed.
+// Baseline holds the authorized content of one guarded object, and its observed state.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=plumbline
@@ -326,10 +325,10 @@ type Baseline struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what was authorized.
+	// spec is the authorized content.
 	// +required
 	Spec BaselineSpec `json:"spec,omitzero"`
-	// status is what is observed.
+	// status is the observed state.
 	// +optional
 	Status BaselineStatus `json:"status,omitempty,omitzero"`
 }

@@ -18,7 +18,7 @@ const BodyEncodingZstd BodyEncoding = "Zstd"
 const MaxBodyBytes = 1048576 / 4 * 3
 
 // MaxFieldManagersBytes is the largest encoded list of field managers that a BaselineRevision
-// holds, in bytes: as many as the bound of spec.fieldManagers leaves after base64.
+// holds, in bytes. It is as many as the bound of spec.fieldManagers leaves after base64.
 const MaxFieldManagersBytes = 65536 / 4 * 3
 
 // BaselineRevisionSpec is one authorized body.
@@ -38,7 +38,7 @@ type BaselineRevisionSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash,omitempty"`
-	// by is the user whose write or acceptance authorized it.
+	// by is the user that authorized it by a write or an acceptance.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -46,11 +46,11 @@ type BaselineRevisionSpec struct {
 	// authorizationTime is when it was authorized.
 	// +required
 	AuthorizationTime metav1.Time `json:"authorizationTime,omitempty,omitzero"`
-	// encoding of body.
+	// encoding is the encoding of body.
 	// +required
 	Encoding BodyEncoding `json:"encoding,omitempty"`
-	// body is the canonical JSON body, encoded; the bound counts base64
-	// characters and keeps the object within what etcd stores.
+	// body is the canonical JSON body, encoded; the bound counts base64 characters and keeps
+	// the object within the limit of etcd.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1048576
@@ -66,7 +66,7 @@ type BaselineRevisionSpec struct {
 	// release names the run that authorized it in the name of by. If unset, no run did.
 	// +optional
 	Release *AuthorizedRelease `json:"release,omitempty"`
-	// size of the body before encoding, in bytes.
+	// size is the size of the body before encoding, in bytes.
 	// +required
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=8388608

@@ -2,11 +2,11 @@
 
 // Package v1alpha1 holds Plumbline's Kubernetes kinds, group plumbline.dev.
 //
-// Start with SpecGuard (what is guarded and who may change it) and Baseline
-// (what was authorized for one object, and what is observed now). Every field
-// is bounded and every enum closed, so that a bad object is refused by the API
-// server with the path of the field; cross-field rules are CEL on the types,
-// and rules about the caller are ValidatingAdmissionPolicies in the chart.
+// Start with SpecGuard (the guarded kinds and their trusted writers) and Baseline (the
+// authorized content of one object, and its observed state). Every field is bounded and every
+// enum closed, so that the API server rejects a bad object with the path of the field.
+// Cross-field rules are CEL on the types, and rules about the caller are
+// ValidatingAdmissionPolicies in the chart.
 //
 // +kubebuilder:object:generate=true
 // +groupName=plumbline.dev

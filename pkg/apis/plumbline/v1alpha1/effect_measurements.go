@@ -8,12 +8,12 @@ import (
 
 // FiringAlert is an alert that fires.
 type FiringAlert struct {
-	// fingerprint of its labels.
+	// fingerprint is the fingerprint of its labels.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Fingerprint string `json:"fingerprint,omitempty"`
-	// name of the alert.
+	// name is the name of the alert.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -28,8 +28,8 @@ type AlertsBefore struct {
 	// readTime is when they were asked for.
 	// +required
 	ReadTime metav1.Time `json:"readTime,omitempty,omitzero"`
-	// alerts about the target that began to fire before the write, and fired when they were asked
-	// for; at most 32.
+	// alerts are those about the target that began to fire before the write, and fired at the
+	// measurement; at most 32.
 	// +optional
 	// +listType=map
 	// +listMapKey=fingerprint
@@ -59,17 +59,17 @@ type MeasuredAlerts struct {
 
 // MeasuredMetric is one metric of a target, in three windows.
 type MeasuredMetric struct {
-	// name of the query, with the labels of the series.
+	// name is the name of the query, with the labels of the series.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=320
 	Name string `json:"name,omitempty"`
-	// score in basis points; absent if the metric says nothing.
+	// score is the score in basis points; absent if the metric has no data.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	Score *int32 `json:"score,omitempty"`
-	// before is the median before the drift; absent if the metric says nothing.
+	// before is the median before the drift; absent if the metric has no data.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
@@ -84,7 +84,7 @@ type MeasuredMetric struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	After string `json:"after,omitempty"`
-	// message for people.
+	// message is a sentence for people.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256

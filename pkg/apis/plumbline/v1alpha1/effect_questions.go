@@ -17,18 +17,18 @@ const (
 
 // AlertMatcher selects alerts by one label.
 type AlertMatcher struct {
-	// label of the alert.
+	// label is the label of the alert.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z_][a-zA-Z0-9_]*$`
 	Label string `json:"label,omitempty"`
-	// operator by which the label is compared.
+	// operator is the operator by which the label is compared.
 	// +optional
 	// +default="Equals"
 	Operator MatchOperator `json:"operator,omitempty"`
-	// value that the label is compared with. $(namespace), $(kind) and $(name) stand for those of
-	// the target.
+	// value is the value that the label is compared with. $(namespace), $(kind) and $(name)
+	// stand for those of the target.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -38,7 +38,7 @@ type AlertMatcher struct {
 
 // EffectAlerts say which alerts are about a target.
 type EffectAlerts struct {
-	// matchers that an alert must match, each of them.
+	// matchers are the matchers that an alert must match, each of them.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -59,15 +59,15 @@ const (
 
 // EffectQuery is a metric of a target.
 type EffectQuery struct {
-	// name of the metric, unique in the policy.
+	// name is the name of the metric, unique in the policy.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
-	// query in PromQL. $(namespace), $(kind) and $(name) stand for those of the target, $(pods) for
-	// a vector of 1 for each of its pods with the labels namespace and pod, and $(range) for how
-	// far back a rate looks.
+	// query is the query in PromQL. $(namespace), $(kind) and $(name) stand for those of the
+	// target. $(pods) stands for a vector of 1 for each of its pods, with the labels namespace
+	// and pod, and $(range) for the range of a rate.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -85,7 +85,8 @@ type EffectQuery struct {
 
 // EffectMetrics say which metrics are about a target.
 type EffectMetrics struct {
-	// queries of the metrics; left out, those of docs/reference/effectiveness.md.
+	// queries are the queries of the metrics. If unset, those of
+	// docs/reference/effectiveness.md.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -82,7 +82,7 @@ const (
 	IntegrityDrifted SpecIntegrity = "SpecDrifted"
 )
 
-// EffectComponent names what is measured of an effect.
+// EffectComponent names a measurement of an effect.
 // +kubebuilder:validation:Enum=Health;Alerts;Metrics
 // +kubebuilder:validation:MaxLength=16
 type EffectComponent string
@@ -105,7 +105,7 @@ type ComponentState string
 // The states.
 const (
 	// ComponentAssessed: the component has an answer. The score is absent if the question has
-	// none, as for the health of a kind without pods.
+	// no score, as for the health of a kind without pods.
 	ComponentAssessed ComponentState = "Assessed"
 	// ComponentNotConfigured: the installation names no source.
 	ComponentNotConfigured ComponentState = "NotConfigured"
@@ -126,7 +126,7 @@ const (
 	EffectAgainst ComponentEffect = "Against"
 )
 
-// AlertDecay says what became of alerts that fired before the write.
+// AlertDecay is the state of alerts that fired before the write.
 // +kubebuilder:validation:Enum=Active;Resolved;TimedOut
 // +kubebuilder:validation:MaxLength=16
 type AlertDecay string
@@ -169,44 +169,44 @@ type AssessmentSchedule struct {
 	DeadlineTime metav1.Time `json:"deadlineTime,omitempty,omitzero"`
 }
 
-// MeasuredHealth counts the pods of the target by what was read of them. Pods that are being
-// deleted, or have finished, do not count.
+// MeasuredHealth counts the pods of the target by their state. Pods that are being deleted, or
+// have finished, do not count.
 type MeasuredHealth struct {
-	// desired pods, as the workload says.
+	// desired is the number of pods that the workload asks for.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Desired int32 `json:"desired"`
-	// pods that exist.
+	// pods is the number of pods that exist.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Pods int32 `json:"pods"`
-	// ready pods, of which each container is ready.
+	// ready is the number of pods with only ready containers.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Ready int32 `json:"ready"`
-	// crashLooping pods, of which a container waits before it is started again.
+	// crashLooping is the number of pods with a container that waits for its next start.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	CrashLooping int32 `json:"crashLooping"`
-	// outOfMemory pods, of which a container ran out of memory since the write.
+	// outOfMemory is the number of pods with a container that ran out of memory since the write.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	OutOfMemory int32 `json:"outOfMemory"`
-	// restarted pods, of which a container ended since the write.
+	// restarted is the number of pods with a container that ended since the write.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Restarted int32 `json:"restarted"`
 }
 
-// AssessedComponent is what is known of one component.
+// AssessedComponent is the measurement of one component.
 type AssessedComponent struct {
-	// name of the component.
+	// name is the name of the component.
 	// +required
 	Name EffectComponent `json:"name,omitempty"`
 	// state says whether the component was assessed.
 	// +required
 	State ComponentState `json:"state,omitempty"`
-	// score in basis points; absent if there is none.
+	// score is the score in basis points; absent without a score.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
@@ -214,7 +214,7 @@ type AssessedComponent struct {
 	// effect says whether the component speaks for the write; absent if it was not assessed.
 	// +optional
 	Effect ComponentEffect `json:"effect,omitempty"`
-	// message for people.
+	// message is a sentence for people.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -225,7 +225,7 @@ type AssessedComponent struct {
 	// alerts is the measurement of the component Alerts.
 	// +optional
 	Alerts *MeasuredAlerts `json:"alerts,omitempty"`
-	// metrics is the measurement of the component Metrics.
+	// metrics are the measurement of the component Metrics.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -233,7 +233,7 @@ type AssessedComponent struct {
 	Metrics []MeasuredMetric `json:"metrics,omitempty"`
 }
 
-// EffectivenessAssessmentStatus is what is known of the effect of a write.
+// EffectivenessAssessmentStatus is the measured effect of a write.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.phase) || !(oldSelf.phase in ['Completed', 'Failed']) || (has(self.phase) && self.phase == oldSelf.phase)",message="an assessment that has ended stays so",fieldPath=".phase"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.verdict) || (has(self.verdict) && self.verdict == oldSelf.verdict)",message="a verdict stays",fieldPath=".verdict"
@@ -250,7 +250,7 @@ type EffectivenessAssessmentStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// phase of the assessment.
+	// phase is the phase of the assessment.
 	// +optional
 	Phase AssessmentPhase `json:"phase,omitempty"`
 	// schedule has the instants of the assessment; absent if the target was not written.
@@ -267,7 +267,7 @@ type EffectivenessAssessmentStatus struct {
 	// alertsBefore are the alerts of before the write; absent as long as no answer has told them.
 	// +optional
 	AlertsBefore *AlertsBefore `json:"alertsBefore,omitempty"`
-	// components that were asked for.
+	// components are the components that were asked for.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -277,17 +277,17 @@ type EffectivenessAssessmentStatus struct {
 	// next change alone.
 	// +optional
 	AskedTime *metav1.Time `json:"askedTime,omitempty"`
-	// alertDecay says what became of alerts that fired before the write; absent if no such alert
+	// alertDecay is the state of alerts that fired before the write; absent if no such alert
 	// fired after the stabilization.
 	// +optional
 	AlertDecay AlertDecay `json:"alertDecay,omitempty"`
-	// reason of the end.
+	// reason is the reason of the end.
 	// +optional
 	Reason AssessmentReason `json:"reason,omitempty"`
 	// verdict says whether the write helped.
 	// +optional
 	Verdict EffectVerdict `json:"verdict,omitempty"`
-	// score in basis points; absent if no component has one.
+	// score is the score in basis points; absent if no component has one.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
@@ -296,12 +296,13 @@ type EffectivenessAssessmentStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Formula int32 `json:"formula,omitempty"`
-	// message for people.
+	// message is a sentence for people.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
-	// sideEffects are what became worse beside the target since the write. They lower no score.
+	// sideEffects are the objects beside the target that became worse since the write. They
+	// lower no score.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16

@@ -8,12 +8,12 @@ import (
 
 // AssessedStep is the step of a RemediationPlan that an assessment is about.
 type AssessedStep struct {
-	// name of the plan, in the namespace of the assessment.
+	// name is the name of the plan, in the namespace of the assessment.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// uid of the plan.
+	// uid is the UID of the plan.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -27,12 +27,12 @@ type AssessedStep struct {
 
 // AssessedRun is the run of an ABRelease that an assessment is about.
 type AssessedRun struct {
-	// name of the release, in the namespace of the assessment.
+	// name is the name of the release, in the namespace of the assessment.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// uid of the release.
+	// uid is the UID of the release.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -43,19 +43,20 @@ type AssessedRun struct {
 	Run int64 `json:"run,omitempty"`
 }
 
-// AssessmentSubject is what was carried out, and is assessed. It has one of its fields.
+// AssessmentSubject is the assessed step or run. It has one of its fields.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.plan) != has(self.release)",message="name the step of the plan that is assessed, or the run of the release",fieldPath=".plan"
 type AssessmentSubject struct {
-	// plan and step that are assessed.
+	// plan is the assessed plan, with its step.
 	// +optional
 	Plan *AssessedStep `json:"plan,omitempty"`
-	// release and run that are assessed.
+	// release is the assessed release, with its run.
 	// +optional
 	Release *AssessedRun `json:"release,omitempty"`
 }
 
-// AssessedAction says what was done: an action of a RemediationPolicy, or the end of a run of a release.
+// AssessedAction is the assessed action: an action of a RemediationPolicy, or the end of a run
+// of a release.
 // +kubebuilder:validation:Enum=NotifyOnly;Reconcile;Rollback;Scale;Restart;Quarantine;Promote
 // +kubebuilder:validation:MaxLength=16
 type AssessedAction string
@@ -75,12 +76,12 @@ const (
 
 // AssessedPolicy is the RemediationPolicy by which the subject was carried out.
 type AssessedPolicy struct {
-	// name of the policy.
+	// name is the name of the policy.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// uid of the policy.
+	// uid is the UID of the policy.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -95,7 +96,7 @@ type AssessedTarget struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	BaselineName string `json:"baselineName,omitempty"`
-	// uid of the object after the write; absent if no object was written.
+	// uid is the UID of the object after the write; absent if no object was written.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -104,22 +105,22 @@ type AssessedTarget struct {
 
 // AssessedSignal is the object that alerts and metrics are about.
 type AssessedSignal struct {
-	// apiVersion of the object.
+	// apiVersion is the API version of the object.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	APIVersion string `json:"apiVersion,omitempty"`
-	// kind of the object.
+	// kind is the kind of the object.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind,omitempty"`
-	// namespace of the object; left out, that of the assessment.
+	// namespace is the namespace of the object. If unset, that of the assessment.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
-	// name of the object.
+	// name is the name of the object.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -185,16 +186,17 @@ type DDEM002Hashes struct {
 	PostHash string `json:"postHash,omitempty"`
 }
 
-// EffectivenessAssessmentSpec is what is assessed. The assessor writes it when the step, or the run, has
-// ended.
+// EffectivenessAssessmentSpec is the subject of an assessment. The assessor writes it when the
+// step, or the run, has ended.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.subject.plan) || has(self.policy)",message="the step of a plan has a policy",fieldPath=".policy"
 // +kubebuilder:validation:XValidation:rule="self.execution != 'Executed' || has(self.writtenTime)",message="an execution has a time",fieldPath=".writtenTime"
 type EffectivenessAssessmentSpec struct {
-	// subject is what was carried out.
+	// subject is the assessed step or run.
 	// +required
 	Subject AssessmentSubject `json:"subject,omitzero"`
-	// policy by which the subject was carried out; absent for the run of a release.
+	// policy is the policy by which the subject was carried out; absent for the run of a
+	// release.
 	// +optional
 	Policy AssessedPolicy `json:"policy,omitempty,omitzero"`
 	// correlationID is that of the plan, or the uid of the release.
@@ -202,12 +204,12 @@ type EffectivenessAssessmentSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	CorrelationID string `json:"correlationID,omitempty"`
-	// requestedBy is the user with whose rights the target was written, or the author of the run.
+	// requestedBy is the user with the permissions of the write, or the author of the run.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	RequestedBy string `json:"requestedBy,omitempty"`
-	// action that was taken.
+	// action is the action that was taken.
 	// +required
 	Action AssessedAction `json:"action,omitempty"`
 	// target is the object that was written; for the run of a release, the workload that serves the
@@ -220,24 +222,25 @@ type EffectivenessAssessmentSpec struct {
 	// driftTime is when the drift was first seen, or when the run began.
 	// +required
 	DriftTime metav1.Time `json:"driftTime,omitempty,omitzero"`
-	// preHash is the guarded hash of the target before the write; for the run of a release, the hash of
-	// the pod template that the run led away from.
+	// preHash is the guarded hash of the target before the write. For the run of a release, it
+	// is the hash of the pod template that the run led away from.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	PreHash string `json:"preHash,omitempty"`
-	// postHash is the guarded hash of the API server's answer to the write; for the run of a release,
-	// the hash of the pod template that serves the requests after it. It is absent if it is not known.
+	// postHash is the guarded hash of the API server's answer to the write. For the run of a
+	// release, it is the hash of the pod template that serves the requests after it. It is
+	// absent if it is not known.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	PostHash string `json:"postHash,omitempty"`
-	// postGeneration is the generation of that answer; absent if the kind has none.
+	// postGeneration is the generation of that answer; absent if the kind has no generation.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	PostGeneration int64 `json:"postGeneration,omitempty"`
-	// ddem002 has the hashes of DD-EM-002 before and after the write, for comparison with systems
-	// that use them; absent if the policy asks for none. They decide about nothing.
+	// ddem002 has the hashes of DD-EM-002 before and after the write, for comparison with
+	// systems that use them; absent unless the policy asks for them. They decide no verdict.
 	// +optional
 	DDEM002 *DDEM002Hashes `json:"ddem002,omitempty"`
 	// execution says whether the target was written.
@@ -252,7 +255,7 @@ type EffectivenessAssessmentSpec struct {
 	// alerts say which alerts are about the signal; as in the policy.
 	// +optional
 	Alerts *EffectAlerts `json:"alerts,omitempty"`
-	// metrics of the signal; as in the policy.
+	// metrics are the metrics of the signal; as in the policy.
 	// +optional
 	Metrics *EffectMetrics `json:"metrics,omitempty"`
 }
@@ -277,11 +280,11 @@ type EffectivenessAssessment struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what is assessed; immutable.
+	// spec is the subject of the assessment; immutable.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="what an assessment is about never changes"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the subject of an assessment is immutable"
 	Spec EffectivenessAssessmentSpec `json:"spec,omitzero"`
-	// status is what is known of the effect.
+	// status is the measured effect.
 	// +optional
 	Status EffectivenessAssessmentStatus `json:"status,omitempty,omitzero"`
 }

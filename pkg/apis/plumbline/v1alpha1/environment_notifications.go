@@ -2,7 +2,7 @@
 
 package v1alpha1
 
-// ReleaseNotifications say who is told about what happens to the runs of releases.
+// ReleaseNotifications name the channels for events of the runs of releases.
 type ReleaseNotifications struct {
 	// onStarted tells that a run has started.
 	// +optional
@@ -24,8 +24,8 @@ type ReleaseNotifications struct {
 	// +optional
 	// +default="Enabled"
 	OnWaiting Toggle `json:"onWaiting,omitempty"`
-	// channels where it is told. Events about releases have no severity, so minimumSeverity
-	// keeps none of them away.
+	// channels are the channels that get a notification. Events about releases have no
+	// severity, so minimumSeverity does not filter them.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

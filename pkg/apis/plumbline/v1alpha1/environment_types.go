@@ -18,14 +18,14 @@ const (
 	CriticalityStaging Criticality = "Staging"
 	// CriticalityDevelopment: work in progress.
 	CriticalityDevelopment Criticality = "Development"
-	// CriticalityOther: everything else; also what a namespace without an Environment counts as.
+	// CriticalityOther: everything else, and a namespace without an Environment.
 	CriticalityOther Criticality = "Other"
 )
 
 // ComponentCriticality weighs one component; a component is named by the label
 // app.kubernetes.io/name of its workloads, or by the workload's name without it.
 type ComponentCriticality struct {
-	// component name.
+	// component is the name of the component.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -37,10 +37,10 @@ type ComponentCriticality struct {
 	Criticality *int32 `json:"criticality,omitempty"`
 }
 
-// ComponentDependencies lists what one component needs. The blast radius of a
-// component is the number of components that need it, directly or through others.
+// ComponentDependencies lists the dependencies of one component. The blast radius of a component
+// is the number of components that need it, directly or through others.
 type ComponentDependencies struct {
-	// component name.
+	// component is the name of the component.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -55,8 +55,8 @@ type ComponentDependencies struct {
 	DependsOn []string `json:"dependsOn,omitempty"`
 }
 
-// EnvironmentCaps bounds what all policies of an Environment may do together; 0
-// allows nothing, left out there is no cap of that sort.
+// EnvironmentCaps bounds all policies of an Environment together. 0 allows no remediation; an
+// unset field is no cap.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.maxPerHour) || !has(self.maxPerDay) || self.maxPerHour <= self.maxPerDay",message="maxPerHour is more than maxPerDay",fieldPath=".maxPerHour"
 type EnvironmentCaps struct {
@@ -79,7 +79,7 @@ type EnvironmentCaps struct {
 
 // EnvironmentSpec describes a set of namespaces that matter alike.
 type EnvironmentSpec struct {
-	// criticality of the environment.
+	// criticality is the criticality of the environment.
 	// +required
 	Criticality Criticality `json:"criticality,omitempty"`
 	// namespaceSelector picks its namespaces. A namespace that two Environments
@@ -91,7 +91,7 @@ type EnvironmentSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) <= 32",message="at most 32 expressions",fieldPath=".matchExpressions"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) > 32 || self.matchExpressions.all(e, size(e.key) > 0 && size(e.key) <= 317 && (!has(e.values) || size(e.values) <= 64))",message="an expression has a label key of at most 317 characters and at most 64 values",fieldPath=".matchExpressions"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) > 32 || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="operator is one of In, NotIn, Exists, DoesNotExist",fieldPath=".matchExpressions"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) > 32 || self.matchExpressions.all(e, (e.operator in ['In', 'NotIn']) == (has(e.values) && size(e.values) > 0))",message="In and NotIn need values, Exists and DoesNotExist take none",fieldPath=".matchExpressions"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) > 32 || self.matchExpressions.all(e, (e.operator in ['In', 'NotIn']) == (has(e.values) && size(e.values) > 0))",message="In and NotIn need values, Exists and DoesNotExist take no values",fieldPath=".matchExpressions"
 	NamespaceSelector metav1.LabelSelector `json:"namespaceSelector,omitzero"`
 	// componentCriticality weighs components within the environment.
 	// +optional
@@ -108,12 +108,12 @@ type EnvironmentSpec struct {
 	// caps bounds all remediation policies of the environment together.
 	// +optional
 	Caps EnvironmentCaps `json:"caps,omitzero"`
-	// releaseNotifications say who is told about the rollouts of releases in its namespaces.
+	// releaseNotifications name the channels for rollouts of releases in its namespaces.
 	// +optional
 	ReleaseNotifications *ReleaseNotifications `json:"releaseNotifications,omitempty"`
 }
 
-// EnvironmentStatus is what an Environment covers.
+// EnvironmentStatus lists the namespaces of an Environment.
 type EnvironmentStatus struct {
 	// conditions are Ready, Degraded (reason NamespacesOverlap), and Stalled while it is
 	// True.
@@ -130,8 +130,8 @@ type EnvironmentStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Namespaces int32 `json:"namespaces"`
-	// ledgerUID is the uid of its RemediationLedger. Another ledger of its name does
-	// not know what was done before it.
+	// ledgerUID is the uid of its RemediationLedger. Another ledger of its name does not know
+	// the earlier grants.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -155,7 +155,7 @@ type Environment struct {
 	// spec describes the environment.
 	// +required
 	Spec EnvironmentSpec `json:"spec,omitzero"`
-	// status says what it covers.
+	// status lists its namespaces.
 	// +optional
 	Status EnvironmentStatus `json:"status,omitempty,omitzero"`
 }

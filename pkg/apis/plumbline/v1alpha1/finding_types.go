@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DriftType classifies a finding by what happened, from bad to mild.
+// DriftType classifies a finding by the kind of change, from bad to mild.
 // +kubebuilder:validation:Enum=Missing;Image;Scale;Unexpected;Other
 type DriftType string
 
@@ -24,8 +24,7 @@ const (
 	DriftOther DriftType = "Other"
 )
 
-// FindingClass classifies a finding by what it touches; it sets the floor of
-// the severity.
+// FindingClass classifies a finding by the changed field; it sets the floor of the severity.
 // +kubebuilder:validation:Enum=ObjectMissing;ObjectUnexpected;ContainerMissing;ImageRepository;ImageVersion;Execution;Security;Networking;Storage;Scale;Resources;TemplateMetadata;Other
 type FindingClass string
 
@@ -59,7 +58,7 @@ const (
 	ClassOther FindingClass = "Other"
 )
 
-// Operation says what happened at a path.
+// Operation is the kind of change at a path.
 // +kubebuilder:validation:Enum=Added;Removed;Changed
 type Operation string
 
@@ -87,11 +86,11 @@ const (
 	ActorSystem ActorClass = "System"
 	// ActorUntrusted: no guard names the user.
 	ActorUntrusted ActorClass = "Untrusted"
-	// ActorUnknown: nothing names the writer well enough.
+	// ActorUnknown: no proof names the writer well enough.
 	ActorUnknown ActorClass = "Unknown"
 )
 
-// ActorSource says what names the actor.
+// ActorSource is the proof that names the actor.
 // +kubebuilder:validation:Enum=WriterStamp;Admission;ManagedFields;None
 type ActorSource string
 
@@ -103,21 +102,21 @@ const (
 	ActorSourceAdmission ActorSource = "Admission"
 	// ActorSourceManagedFields: a field manager, which a client may choose; evidence only.
 	ActorSourceManagedFields ActorSource = "ManagedFields"
-	// ActorSourceNone: nothing names the writer.
+	// ActorSourceNone: no proof names the writer.
 	ActorSourceNone ActorSource = "None"
 )
 
-// Actor is who made a change, as far as it is known.
+// Actor is the writer of a change, as far as it is known.
 type Actor struct {
 	// user is the authenticated user name, or empty.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	User string `json:"user,omitempty"`
-	// class of the user under the guards in force.
+	// class is the class of the user under the active guards.
 	// +required
 	Class ActorClass `json:"class,omitempty"`
-	// source says what names the user.
+	// source is the proof that names the user.
 	// +required
 	Source ActorSource `json:"source,omitempty"`
 	// fieldManager as recorded, a hint that a client may choose.
@@ -135,18 +134,18 @@ type Actor struct {
 
 // Finding is one difference from the authorized state.
 type Finding struct {
-	// path of the difference: a JSON Pointer, keyed list elements as [name=app];
+	// path is the path of the difference: a JSON Pointer, keyed list elements as [name=app];
 	// empty for the object as a whole.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Path string `json:"path"`
-	// operation at the path.
+	// operation is the operation at the path.
 	// +required
 	Operation Operation `json:"operation,omitempty"`
-	// type of the drift.
+	// type is the type of the drift.
 	// +required
 	Type DriftType `json:"type,omitempty"`
-	// class of what was touched.
+	// class is the class of the changed field.
 	// +required
 	Class FindingClass `json:"class,omitempty"`
 	// before is the authorized value as JSON, cut and redacted.
@@ -159,13 +158,13 @@ type Finding struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	After string `json:"after,omitempty"`
-	// digest identifies the observed value in a keyed way, so that a changed
-	// value is told from an unchanged one although both are redacted or cut.
+	// digest identifies the observed value in a keyed way. A changed value is told from an
+	// unchanged one although both are redacted or cut.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Digest string `json:"digest,omitempty"`
-	// actor who made the change.
+	// actor is the writer of the change.
 	// +required
 	Actor Actor `json:"actor,omitzero"`
 	// firstSeenTime is when this difference was first observed.
@@ -175,12 +174,12 @@ type Finding struct {
 
 // Mask is a path that an expected writer moved and that is therefore not compared.
 type Mask struct {
-	// path that is masked.
+	// path is the path that is masked.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Path string `json:"path,omitempty"`
-	// value the expected writer left, as JSON, cut.
+	// value is the value that the expected writer left, as JSON, cut.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -190,7 +189,7 @@ type Mask struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Rule string `json:"rule,omitempty"`
-	// actor who moved it.
+	// actor is the user that moved it.
 	// +required
 	Actor Actor `json:"actor,omitzero"`
 }

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// GuardMode says what admission does about a foreign change.
+// GuardMode decides about an untrusted change at admission.
 // +kubebuilder:validation:Enum=Audit;Warn;Deny
 type GuardMode string
 
@@ -33,7 +33,7 @@ const (
 	Unmanaged ManagementPolicy = "Unmanaged"
 )
 
-// ObjectOverride says what an object's own annotation may do to its checks.
+// ObjectOverride bounds the effect of an object's own annotation on its checks.
 // +kubebuilder:validation:Enum=Forbidden;Lengthen;Stop
 type ObjectOverride string
 
@@ -47,8 +47,8 @@ const (
 	ObjectOverrideStop ObjectOverride = "Stop"
 )
 
-// AuthenticatedDeletes says whose record of a DELETE is believed, and which record may
-// excuse a write or prove a stamp that the webhook set.
+// AuthenticatedDeletes selects the records of a DELETE that are believed, and the records that
+// may excuse a write or prove a stamp that the webhook set.
 // +kubebuilder:validation:Enum=Required;NotRequired
 type AuthenticatedDeletes string
 
@@ -63,13 +63,13 @@ const (
 
 // ServiceAccountReference names one service account.
 type ServiceAccountReference struct {
-	// namespace of the service account.
+	// namespace is the namespace of the service account.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Namespace string `json:"namespace,omitempty"`
-	// name of the service account.
+	// name is the name of the service account.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -80,29 +80,29 @@ type ServiceAccountReference struct {
 // Writers is a set of authenticated identities; a writer belongs to it when any
 // entry matches. Names are compared exactly, there are no patterns.
 type Writers struct {
-	// users by authenticated user name.
+	// users are the users by authenticated user name.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024
 	Users []string `json:"users,omitempty"`
-	// groups by name. A group counts only if the installation stamps it
-	// (chart value guard.stampedGroups), because nothing else proves it later.
+	// groups are the groups by name. A group counts only if the installation stamps it (chart
+	// value guard.stampedGroups), because no other source proves it later.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024
 	Groups []string `json:"groups,omitempty"`
-	// serviceAccounts by namespace and name.
+	// serviceAccounts are the service accounts by namespace and name.
 	// +optional
 	// +listType=map
 	// +listMapKey=namespace
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	ServiceAccounts []ServiceAccountReference `json:"serviceAccounts,omitempty"`
-	// serviceAccountNamespaces are namespaces all of whose service accounts belong.
+	// serviceAccountNamespaces are namespaces with service accounts that all belong.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
@@ -115,16 +115,16 @@ type Writers struct {
 // ExpectedWriter may change the named fields without that being drift, e.g. an
 // autoscaler that owns /spec/replicas.
 type ExpectedWriter struct {
-	// name of the rule, shown where it applied.
+	// name is the name of the rule, shown where it applied.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
-	// writers to whom the rule applies.
+	// writers are those that the rule applies to.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="(has(self.users) && size(self.users) > 0) || (has(self.groups) && size(self.groups) > 0) || (has(self.serviceAccounts) && size(self.serviceAccounts) > 0) || (has(self.serviceAccountNamespaces) && size(self.serviceAccountNamespaces) > 0)",message="a rule without writers never applies"
 	Writers Writers `json:"writers,omitzero"`
-	// paths they may change: JSON Pointers; a segment may be "*" or, for a
+	// paths are the fields that they may change: JSON Pointers; a segment may be "*" or, for a
 	// keyed list, its key as in [name=app].
 	// +required
 	// +listType=set
@@ -158,8 +158,8 @@ type GuardSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Resources []GuardedResource `json:"resources,omitempty"`
-	// selector picks objects by label; left out, every object of the resources
-	// is guarded. An empty selector is refused: it reads like a mistake.
+	// selector picks objects by label. If unset, every object of the resources is guarded. An
+	// empty selector is refused: it reads like a mistake.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)",message="an empty selector selects everything and reads like a mistake; leave it out to select everything"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || size(self.matchLabels) <= 32",message="at most 32 labels",fieldPath=".matchLabels"
@@ -167,14 +167,14 @@ type GuardSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) <= 32",message="at most 32 expressions",fieldPath=".matchExpressions"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) > 32 || self.matchExpressions.all(e, size(e.key) > 0 && size(e.key) <= 317 && (!has(e.values) || size(e.values) <= 64))",message="an expression has a label key of at most 317 characters and at most 64 values",fieldPath=".matchExpressions"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) > 32 || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="operator is one of In, NotIn, Exists, DoesNotExist",fieldPath=".matchExpressions"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) > 32 || self.matchExpressions.all(e, (e.operator in ['In', 'NotIn']) == (has(e.values) && size(e.values) > 0))",message="In and NotIn need values, Exists and DoesNotExist take none",fieldPath=".matchExpressions"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) > 32 || self.matchExpressions.all(e, (e.operator in ['In', 'NotIn']) == (has(e.values) && size(e.values) > 0))",message="In and NotIn need values, Exists and DoesNotExist take no values",fieldPath=".matchExpressions"
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// mode says what admission does about a foreign change.
+	// mode decides about an untrusted change at admission.
 	// +optional
 	// +default="Audit"
 	Mode GuardMode `json:"mode,omitempty"`
-	// trustedWriters are those whose changes are authorized: the paths they
-	// change become the new baseline.
+	// trustedWriters are the users with authorized changes: the paths they change become the
+	// new baseline.
 	// +optional
 	TrustedWriters Writers `json:"trustedWriters,omitzero"`
 	// expectedWriters may change some fields without that being drift.
@@ -191,24 +191,24 @@ type GuardSpec struct {
 	// +kubebuilder:validation:items:MaxLength=512
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^(/(([^~/[]|~[0-6])([^~/]|~[0-6])*|[[](([^]~/,=]|~[0-6])*=([^]~/,]|~[0-6])*,){0,3}([^]~/,=]|~[0-6])*=([^]~/,]|~[0-6])*[]])){1,64}$')",message="a path such as /spec/replicas or /spec/containers/[name=app]/image, without empty segments; within a segment write ~0 for ~ and ~1 for /"
 	Ignore []string `json:"ignore,omitempty"`
-	// resyncPeriod is the time between two scheduled checks of an object; 0s
-	// switches them off; left out, GuardDefaults decide.
+	// resyncPeriod is the time between two scheduled checks of an object; 0s switches them off.
+	// If unset, GuardDefaults decide.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && (duration(self) == duration('0s') || (duration(self) >= duration('1s') && duration(self) <= duration('8760h')))",message="a duration such as 30m or 3h, from 1s to 8760h, or 0s for never"
 	ResyncPeriod *metav1.Duration `json:"resyncPeriod,omitempty"`
-	// managementPolicy says whether the objects may ever be repaired; left out,
-	// GuardDefaults decide, and Managed holds where they say nothing.
+	// managementPolicy says whether the objects may ever be repaired. If unset, GuardDefaults
+	// decide; if they are unset too, Managed.
 	// +optional
 	ManagementPolicy ManagementPolicy `json:"managementPolicy,omitempty"`
-	// objectOverride says what an object's annotation may do to its checks.
+	// objectOverride bounds the effect of an object's annotation on its checks.
 	// +optional
 	// +default="Forbidden"
 	ObjectOverride ObjectOverride `json:"objectOverride,omitempty"`
-	// authenticatedDeletes says whose record of a DELETE is believed, and which record may
-	// excuse a write or prove a stamp that the webhook set.
+	// authenticatedDeletes selects the records of a DELETE that are believed, and the records
+	// that may excuse a write or prove a stamp that the webhook set.
 	// +optional
 	// +default="NotRequired"
 	AuthenticatedDeletes AuthenticatedDeletes `json:"authenticatedDeletes,omitempty"`
@@ -217,7 +217,7 @@ type GuardSpec struct {
 	Suspend *Suspension `json:"suspend,omitempty"`
 }
 
-// GuardStatus is what a guard covers and finds.
+// GuardStatus counts the objects and the findings of a guard.
 type GuardStatus struct {
 	// conditions are Ready, Degraded (reason MassDrift), Suspended, on ClusterSpecGuards
 	// Enforced, and Reconciling or Stalled while they are True.
@@ -265,11 +265,11 @@ type SpecGuard struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec says what is guarded and who may change it.
+	// spec selects the guarded objects and their trusted writers.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Deny'",message="only a ClusterSpecGuard may deny: whoever may change a SpecGuard could lift it",fieldPath=".mode"
+	// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Deny'",message="only a ClusterSpecGuard may deny: any writer of a SpecGuard could lift it",fieldPath=".mode"
 	Spec GuardSpec `json:"spec,omitzero"`
-	// status says what the guard covers and finds.
+	// status counts the objects and the findings of the guard.
 	// +optional
 	Status GuardStatus `json:"status,omitempty,omitzero"`
 }
@@ -285,8 +285,8 @@ type SpecGuardList struct {
 // ClusterGuardSpec adds the choice of namespaces to a guard.
 type ClusterGuardSpec struct {
 	GuardSpec `json:",inline"`
-	// namespaceSelector picks the namespaces; left out, all but kube-system,
-	// kube-node-lease, kube-public and Plumbline's own.
+	// namespaceSelector picks the namespaces. If unset, all but kube-system, kube-node-lease,
+	// kube-public and Plumbline's own.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)",message="an empty selector selects everything and reads like a mistake; leave it out to select everything"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || size(self.matchLabels) <= 32",message="at most 32 labels",fieldPath=".matchLabels"
@@ -294,11 +294,11 @@ type ClusterGuardSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) <= 32",message="at most 32 expressions",fieldPath=".matchExpressions"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) > 32 || self.matchExpressions.all(e, size(e.key) > 0 && size(e.key) <= 317 && (!has(e.values) || size(e.values) <= 64))",message="an expression has a label key of at most 317 characters and at most 64 values",fieldPath=".matchExpressions"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) > 32 || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="operator is one of In, NotIn, Exists, DoesNotExist",fieldPath=".matchExpressions"
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) > 32 || self.matchExpressions.all(e, (e.operator in ['In', 'NotIn']) == (has(e.values) && size(e.values) > 0))",message="In and NotIn need values, Exists and DoesNotExist take none",fieldPath=".matchExpressions"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) > 32 || self.matchExpressions.all(e, (e.operator in ['In', 'NotIn']) == (has(e.values) && size(e.values) > 0))",message="In and NotIn need values, Exists and DoesNotExist take no values",fieldPath=".matchExpressions"
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
-	// acceptBy lists the only writers who may accept objects that this guard selects,
-	// whatever rights other users have; left out, the rights decide. A group counts for
-	// a member who names the group in accept.requestedByGroups.
+	// acceptBy lists the only writers that may accept objects that this guard selects, besides
+	// the permissions of RBAC. If unset, the rights decide. A group counts for a member that
+	// names the group in accept.requestedByGroups.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="(has(self.users) && size(self.users) > 0) || (has(self.groups) && size(self.groups) > 0) || (has(self.serviceAccounts) && size(self.serviceAccounts) > 0) || (has(self.serviceAccountNamespaces) && size(self.serviceAccountNamespaces) > 0)",message="an empty list would let no user accept; leave acceptBy out to let the rights decide"
 	AcceptBy *Writers `json:"acceptBy,omitempty"`
@@ -321,12 +321,12 @@ type ClusterSpecGuard struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec says what is guarded and who may change it.
+	// spec selects the guarded objects and their trusted writers.
 	// +required
-	// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Deny' || !has(self.selector)",message="a guard that denies selects by namespace and kind: whoever may edit an object edits its labels, and a write of /scale shows none",fieldPath=".selector"
+	// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Deny' || !has(self.selector)",message="a guard that denies selects by namespace and kind: each writer of an object can edit its labels, and a write of /scale has no labels",fieldPath=".selector"
 	// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Deny' || !has(self.expectedWriters) || self.expectedWriters.all(w, w.paths.all(p, p == '/spec/replicas'))",message="a guard that denies leaves no field but /spec/replicas to expected writers",fieldPath=".expectedWriters"
 	Spec ClusterGuardSpec `json:"spec,omitzero"`
-	// status says what the guard covers and finds.
+	// status counts the objects and the findings of the guard.
 	// +optional
 	Status GuardStatus `json:"status,omitempty,omitzero"`
 }

@@ -35,20 +35,21 @@ type KindDefaults struct {
 
 // ReadinessRule says when an object of a kind is ready.
 type ReadinessRule struct {
-	// apiGroup of the kind, which is meant in all its versions; empty for the core group.
+	// apiGroup is the API group of the kind, which is meant in all its versions; empty for the
+	// core group.
 	// +required
 	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	APIGroup string `json:"apiGroup"`
-	// kind of the objects.
+	// kind is the kind of the objects.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`
 	Kind string `json:"kind,omitempty"`
-	// expression in CEL about the variable object, which is true for an object that is
-	// ready. An object is not ready while the expression is false, cannot be evaluated,
+	// expression is the expression in CEL about the variable object, which is true for an object
+	// that is ready. An object is not ready while the expression is false, cannot be evaluated,
 	// or costs more than 1000000.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -58,20 +59,20 @@ type ReadinessRule struct {
 
 // GuardDefaultsSpec holds the defaults of an installation or of one Environment.
 type GuardDefaultsSpec struct {
-	// environmentName names the Environment these defaults are for; left out, they
-	// are install-wide.
+	// environmentName names the Environment these defaults are for. If unset, they are
+	// install-wide.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	EnvironmentName string `json:"environmentName,omitempty"`
-	// defaults for every kind.
+	// defaults are the defaults for every kind.
 	// +optional
 	Defaults CheckDefaults `json:"defaults,omitzero"`
-	// driftThreshold is the share of all guarded objects that may be checked or
-	// repaired at once, rounded up, at least one: a percentage such as "10%", or the same
-	// as a fraction such as "0.1". Left out, an Environment has that of the installation,
-	// and the installation that of the assessor's option, which is 10% by default.
+	// driftThreshold is the share of all guarded objects that may be checked or repaired at
+	// once, rounded up, at least one. It is a percentage such as "10%", or a fraction such as
+	// "0.1". If unset, an Environment has that of the installation, and the installation that
+	// of the assessor's option, which is 10% by default.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4
@@ -84,9 +85,9 @@ type GuardDefaultsSpec struct {
 	// +listMapKey=kind
 	// +kubebuilder:validation:MaxItems=32
 	Kinds []KindDefaults `json:"kinds,omitempty"`
-	// readiness are rules of your own: when an object of a kind that was put back is
-	// ready. An Environment's rule for a kind comes before that of the installation, and
-	// each rule before the built-in one.
+	// readiness are rules of your own: they decide when a remediated object of a kind is ready.
+	// An Environment's rule for a kind comes before that of the installation, and each rule
+	// before the built-in one.
 	// +optional
 	// +listType=map
 	// +listMapKey=apiGroup
@@ -95,11 +96,11 @@ type GuardDefaultsSpec struct {
 	Readiness []ReadinessRule `json:"readiness,omitempty"`
 }
 
-// ReasonInvalidExpression is the reason of the Ready condition of GuardDefaults that are in
-// force and have a readiness rule which cannot be compiled. No object of its kind is ready.
+// ReasonInvalidExpression is the reason of the Ready condition of active GuardDefaults with a
+// readiness rule that cannot be compiled. No object of its kind is ready.
 const ReasonInvalidExpression = "InvalidExpression"
 
-// GuardDefaultsStatus says whether the defaults are in force.
+// GuardDefaultsStatus reports whether the defaults are active.
 type GuardDefaultsStatus struct {
 	// conditions are Ready, Reconciling, Stalled.
 	// +optional
@@ -113,8 +114,8 @@ type GuardDefaultsStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
-// GuardDefaults are what guards and objects inherit. One is install-wide, and
-// each Environment may have one more; of two that compete the older is in force.
+// GuardDefaults are the defaults of guards and objects. One is install-wide, and each
+// Environment may have one more; of two that compete the older is active.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=guarddefaults,scope=Cluster,categories=plumbline
@@ -132,7 +133,7 @@ type GuardDefaults struct {
 	// spec holds the defaults.
 	// +required
 	Spec GuardDefaultsSpec `json:"spec,omitzero"`
-	// status says whether they are in force.
+	// status reports whether they are active.
 	// +optional
 	Status GuardDefaultsStatus `json:"status,omitempty,omitzero"`
 }

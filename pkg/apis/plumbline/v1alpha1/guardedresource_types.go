@@ -4,13 +4,12 @@ package v1alpha1
 
 // GuardedResource names one namespaced kind, built-in or custom, never Secrets.
 //
-// The built-in groups are closed lists: a misspelt or cluster-scoped kind is
-// refused here, with its path, and not first noticed when nothing is guarded.
-// Left out are Secrets, whose values a Baseline would have to hold, and what
-// the cluster writes for its own bookkeeping (Event, Lease, Endpoints,
-// EndpointSlice, CSIStorageCapacity, LeaseCandidate): nobody authorizes those
-// writes. Whether a custom kind exists is known only at run time; the guard's
-// conditions say so.
+// The built-in groups are closed lists. The API server rejects a misspelt or cluster-scoped kind
+// here, with its path; otherwise no object would be guarded, without notice. Secrets are
+// excluded, because a Baseline would have to hold their values. The bookkeeping of the cluster
+// is excluded too (Event, Lease, Endpoints, EndpointSlice, CSIStorageCapacity, LeaseCandidate),
+// because no user authorizes those writes. Whether a custom kind exists is known only at run
+// time; the guard's conditions say so.
 //
 // +kubebuilder:validation:XValidation:rule="self.apiVersion != 'v1' || self.kind != 'Secret'",message="Secrets are never guarded: their values would have to be stored",fieldPath=".kind"
 // +kubebuilder:validation:XValidation:rule="self.apiVersion.contains('/') || self.kind in ['Secret', 'ConfigMap', 'LimitRange', 'PersistentVolumeClaim', 'Pod', 'PodTemplate', 'ReplicationController', 'ResourceQuota', 'Service', 'ServiceAccount']",message="not a core kind that can be guarded: one of ConfigMap, LimitRange, PersistentVolumeClaim, Pod, PodTemplate, ReplicationController, ResourceQuota, Service, ServiceAccount",fieldPath=".kind"
@@ -27,13 +26,13 @@ package v1alpha1
 // +kubebuilder:validation:XValidation:rule="self.apiVersion.contains('/') || self.apiVersion == 'v1'",message="the core group has one version: v1",fieldPath=".apiVersion"
 // +kubebuilder:validation:XValidation:rule="!self.apiVersion.startsWith('plumbline.dev/')",message="Plumbline's own kinds are not guarded: every Baseline would need a Baseline",fieldPath=".apiVersion"
 type GuardedResource struct {
-	// apiVersion in which the objects are read and hashed, e.g. apps/v1.
+	// apiVersion is the API version in which the objects are read and hashed, e.g. apps/v1.
 	// +required
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[a-z]([-a-z0-9]*[a-z0-9])?$`
 	APIVersion string `json:"apiVersion,omitempty"`
-	// kind of the objects, e.g. Deployment.
+	// kind is the kind of the objects, e.g. Deployment.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

@@ -9,18 +9,18 @@ import (
 // MassDrift lists the drift that a guard leaves to people, because so much drifts at
 // once that one cause must be assumed.
 type MassDrift struct {
-	// everythingStartTime is the time from which all objects of the guard are frozen,
-	// because the lists do not hold all namespaces and causes; absent while they do.
+	// everythingStartTime is the time from which all objects of the guard are frozen, because
+	// the lists do not hold all namespaces and causes. It is absent while they do.
 	// +optional
 	EverythingStartTime *metav1.Time `json:"everythingStartTime,omitempty"`
-	// namespaces in which much drifts.
+	// namespaces are the namespaces in which much drifts.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=128
 	Namespaces []FrozenNamespace `json:"namespaces,omitempty"`
-	// causes by which much drifts in several namespaces; drift with such a cause is
-	// frozen in each of them.
+	// causes are the causes by which much drifts in several namespaces; drift with such a cause
+	// is frozen in each of them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -29,7 +29,7 @@ type MassDrift struct {
 
 // FrozenNamespace is a namespace in which much drifts at once.
 type FrozenNamespace struct {
-	// name of the namespace.
+	// name is the name of the namespace.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -42,13 +42,13 @@ type FrozenNamespace struct {
 // FrozenCause is the path and the user that much drift in several namespaces has in
 // common.
 type FrozenCause struct {
-	// path that was changed, with "*" for the keys of list elements; absent for
+	// path is the path that was changed, with "*" for the keys of list elements; absent for
 	// objects as a whole.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Path string `json:"path,omitempty"`
-	// user that changed it; absent where nothing proves the writer.
+	// user is the user that changed it; absent without a proof of the writer.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024

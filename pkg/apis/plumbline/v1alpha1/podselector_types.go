@@ -13,8 +13,8 @@ import (
 // +kubebuilder:validation:MaxLength=63
 type LabelValue string
 
-// PodSelector selects pods by their labels, as the LabelSelector of Kubernetes does,
-// with bounds: the API server refuses rules about lists of what has none.
+// PodSelector selects pods by their labels, as the LabelSelector of Kubernetes does, with
+// bounds. The API server rejects rules about unbounded lists.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.matchLabels) || has(self.matchExpressions)",message="an empty selector selects every pod of the namespace; say which"
 type PodSelector struct {
@@ -34,18 +34,18 @@ type PodSelector struct {
 
 // PodSelectorRequirement is about one label.
 //
-// +kubebuilder:validation:XValidation:rule="(self.operator in ['In', 'NotIn']) == has(self.values)",message="In and NotIn need values, Exists and DoesNotExist take none",fieldPath=".values"
+// +kubebuilder:validation:XValidation:rule="(self.operator in ['In', 'NotIn']) == has(self.values)",message="In and NotIn need values, Exists and DoesNotExist take no values",fieldPath=".values"
 type PodSelectorRequirement struct {
-	// key of the label.
+	// key is the key of the label.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	Key string `json:"key,omitempty"`
-	// operator that relates the label to the values.
+	// operator is the operator that relates the label to the values.
 	// +required
 	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
 	Operator metav1.LabelSelectorOperator `json:"operator,omitempty"`
-	// values of the label.
+	// values are the values of the label.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -53,7 +53,7 @@ type PodSelectorRequirement struct {
 	Values []LabelValue `json:"values,omitempty"`
 }
 
-// LabelSelector is the same for who evaluates it; nil of nil.
+// LabelSelector is the same for the code that evaluates it; nil of nil.
 func (s *PodSelector) LabelSelector() *metav1.LabelSelector {
 	if s == nil {
 		return nil

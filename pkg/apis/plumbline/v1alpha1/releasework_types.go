@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ReleaseWorkVerb is what the executor is asked to do.
+// ReleaseWorkVerb is the executor's order.
 // +kubebuilder:validation:Enum=CreateClone;Scale;UpdateBaseline;HoldMinReplicas
 // +kubebuilder:validation:MaxLength=32
 type ReleaseWorkVerb string
@@ -21,7 +21,7 @@ const (
 	// WorkUpdateBaseline changes the stable variation's Deployment as the clone was changed.
 	WorkUpdateBaseline ReleaseWorkVerb = "UpdateBaseline"
 	// WorkHoldMinReplicas raises minReplicas of the HorizontalPodAutoscaler of a variation, or, with 0
-	// replicas, puts the former value back.
+	// replicas, restores the former value.
 	WorkHoldMinReplicas ReleaseWorkVerb = "HoldMinReplicas"
 )
 
@@ -32,11 +32,11 @@ type ReleaseWorkPhase string
 
 // The phases of a work. The last three are final.
 const (
-	// WorkPending: the work waits, and nothing was written; reason says for what.
+	// WorkPending: the work waits, and has not written; reason has the cause.
 	WorkPending ReleaseWorkPhase = "Pending"
 	// WorkRunning: the executor is about to write, or has written and not said so.
 	WorkRunning ReleaseWorkPhase = "Running"
-	// WorkSucceeded: a live read after the write found what the work asks for.
+	// WorkSucceeded: a live read after the write found the content of the work.
 	WorkSucceeded ReleaseWorkPhase = "Succeeded"
 	// WorkRefused: the executor did not write; reason says why.
 	WorkRefused ReleaseWorkPhase = "Refused"
@@ -74,7 +74,7 @@ const (
 	WorkGitOpsOwned ReleaseWorkReason = "GitOpsOwned"
 	// WorkNotAllowed: the requester, or the executor, may not write it.
 	WorkNotAllowed ReleaseWorkReason = "NotAllowed"
-	// WorkRequesterNotTrusted: a guard of what the run writes does not trust the author of the
+	// WorkRequesterNotTrusted: a guard of a written object does not trust the author of the
 	// release, so the write would be drift.
 	WorkRequesterNotTrusted ReleaseWorkReason = "RequesterNotTrusted"
 	// WorkTargetClaimed: a RemediationPlan holds the target.
@@ -97,7 +97,7 @@ const (
 	WorkAutoscalerMissing ReleaseWorkReason = "AutoscalerMissing"
 	// WorkAutoscalerAmbiguous: several HorizontalPodAutoscalers scale the variation.
 	WorkAutoscalerAmbiguous ReleaseWorkReason = "AutoscalerAmbiguous"
-	// WorkAutoscalerTooSmall: maxReplicas is below what the run needs.
+	// WorkAutoscalerTooSmall: maxReplicas is below the need of the run.
 	WorkAutoscalerTooSmall ReleaseWorkReason = "AutoscalerTooSmall"
 	// WorkAutoscalerControlled: another object, such as a ScaledObject, keeps the autoscaler.
 	WorkAutoscalerControlled ReleaseWorkReason = "AutoscalerControlled"
@@ -111,11 +111,12 @@ const (
 	WorkCapacityShort ReleaseWorkReason = "CapacityShort"
 	// WorkTooManyReplicas: the work asks for more replicas than both groups had together.
 	WorkTooManyReplicas ReleaseWorkReason = "TooManyReplicas"
-	// WorkEvidenceUnavailable: no signed record can be stored, and nothing is written without one.
+	// WorkEvidenceUnavailable: no signed record can be stored, and the executor does not write
+	// without one.
 	WorkEvidenceUnavailable ReleaseWorkReason = "EvidenceUnavailable"
 )
 
-// ReleaseWorkSpec is what the discovery server asks of the executor. It has no body: the executor
+// ReleaseWorkSpec is the discovery server's order to the executor. It has no body: the executor
 // takes the body from the release and the stable variation.
 //
 // +kubebuilder:validation:XValidation:rule="(self.verb != 'UpdateBaseline') == has(self.replicas)",message="CreateClone, Scale and HoldMinReplicas say how many replicas, UpdateBaseline does not",fieldPath=".replicas"
@@ -126,27 +127,28 @@ type ReleaseWorkSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	ReleaseName string `json:"releaseName,omitempty"`
-	// releaseUID of the ABRelease.
+	// releaseUID is the UID of the ABRelease.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	ReleaseUID string `json:"releaseUID,omitempty"`
-	// run that the work belongs to.
+	// run is the run that the work belongs to.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Run int64 `json:"run,omitempty"`
-	// number of the work within the run, from 1.
+	// number is the number of the work within the run, from 1.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Number int64 `json:"number,omitempty"`
-	// verb that is asked for.
+	// verb is the verb that is asked for.
 	// +required
 	Verb ReleaseWorkVerb `json:"verb,omitempty"`
-	// variation of the clone or group, or, of HoldMinReplicas, the variation that the autoscaler scales.
+	// variation is the variation of the clone or group, or, of HoldMinReplicas, the variation
+	// that the autoscaler scales.
 	// +required
 	Variation VariationName `json:"variation,omitempty"`
-	// replicas of the clone or group, or the least replicas that the autoscaler is to keep. 0 of
-	// HoldMinReplicas puts the former minimum back.
+	// replicas are the replicas of the clone or group, or the least replicas that the
+	// autoscaler is to keep. 0 of HoldMinReplicas restores the former minimum.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100000
@@ -174,29 +176,30 @@ const (
 
 // ReleaseWorkTarget is the object that a work is about.
 type ReleaseWorkTarget struct {
-	// kind of the object.
+	// kind is the kind of the object.
 	// +required
 	Kind ReleaseWorkTargetKind `json:"kind,omitempty"`
-	// name of the object.
+	// name is the name of the object.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// uid of the object; absent until the object exists.
+	// uid is the UID of the object; absent until the object exists.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	UID string `json:"uid,omitempty"`
 }
 
-// ReleaseWorkIntent is what a work is about to write, stored before the write.
+// ReleaseWorkIntent is the write that a work is about to make, stored before it.
 type ReleaseWorkIntent struct {
-	// uid of the target; absent when it is to be made.
+	// uid is the UID of the target; absent when it is to be made.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	UID string `json:"uid,omitempty"`
-	// resourceVersion of the target that the write is bound to; absent when it is to be made.
+	// resourceVersion is the resourceVersion of the target that the write is bound to; absent
+	// when it is to be made.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -212,9 +215,10 @@ type ReleaseWorkIntent struct {
 	StorageTime metav1.Time `json:"storageTime,omitempty,omitzero"`
 }
 
-// ReleaseWorkResult is what the executor found after its write.
+// ReleaseWorkResult is the target after the executor's write.
 type ReleaseWorkResult struct {
-	// resourceVersion of the target with the write, or a later one if origin is Recovered.
+	// resourceVersion is the resourceVersion of the target with the write, or a later one if
+	// origin is Recovered.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -224,23 +228,24 @@ type ReleaseWorkResult struct {
 	Origin ResultOrigin `json:"origin,omitempty"`
 }
 
-// HeldAutoscaler is a HorizontalPodAutoscaler whose minReplicas the executor has raised.
+// HeldAutoscaler is a HorizontalPodAutoscaler with minReplicas that the executor has raised.
 type HeldAutoscaler struct {
-	// name of the autoscaler.
+	// name is the name of the autoscaler.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// uid of the autoscaler.
+	// uid is the UID of the autoscaler.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	UID string `json:"uid,omitempty"`
-	// formerMinReplicas is the value that is put back.
+	// formerMinReplicas is the value that is restored.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	FormerMinReplicas *int32 `json:"formerMinReplicas,omitempty"`
-	// minReplicas that is held. Another value is that of another writer, and stays.
+	// minReplicas is the minimum of replicas that is held. Another value is that of another
+	// writer, and stays.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
@@ -254,13 +259,13 @@ type ReleaseWorkStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// phase of the work; absent until the executor looks at it.
+	// phase is the phase of the work; absent until the executor looks at it.
 	// +optional
 	Phase ReleaseWorkPhase `json:"phase,omitempty"`
-	// reason of the phase.
+	// reason is the reason of the phase.
 	// +optional
 	Reason ReleaseWorkReason `json:"reason,omitempty"`
-	// message for people.
+	// message is a sentence for people.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -279,7 +284,7 @@ type ReleaseWorkStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	TemplateHash string `json:"templateHash,omitempty"`
-	// intent of the work, from the phase Running on.
+	// intent is the intent of the work, from the phase Running on.
 	// +optional
 	Intent *ReleaseWorkIntent `json:"intent,omitempty"`
 	// groupReplicas are those of both groups together when the run started, as the executor has read
@@ -287,7 +292,7 @@ type ReleaseWorkStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	GroupReplicas *int32 `json:"groupReplicas,omitempty"`
-	// result of the write; absent if the executor found none of its own.
+	// result is the result of the write; absent if the executor found no write of its own.
 	// +optional
 	Result *ReleaseWorkResult `json:"result,omitempty"`
 	// held is the autoscaler that a work HoldMinReplicas changes, from the phase Running on.
@@ -314,7 +319,7 @@ type ReleaseWork struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what is asked for; immutable.
+	// spec is the order; immutable.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a ReleaseWork is immutable; create another"
 	Spec ReleaseWorkSpec `json:"spec,omitzero"`

@@ -8,7 +8,7 @@ import (
 
 // StepReference names one step of one plan.
 type StepReference struct {
-	// namespace of the plan.
+	// namespace is the namespace of the plan.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -23,7 +23,7 @@ type StepReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	PlanUID string `json:"planUID,omitempty"`
-	// step of the plan, from 0.
+	// step is the step of the plan, from 0.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9
@@ -34,14 +34,14 @@ type StepReference struct {
 // +kubebuilder:validation:Enum=Succeeded;Failed;Stopped
 type LedgerOutcome string
 
-// The outcomes. A step that wrote nothing has none: its entry is taken back.
+// The outcomes. A step that did not write has no entry.
 const (
 	// LedgerSucceeded: the target is as desired, and healthy.
 	LedgerSucceeded LedgerOutcome = "Succeeded"
-	// LedgerFailed: it is not, or nobody knows.
+	// LedgerFailed: it is not, or the state is unknown.
 	LedgerFailed LedgerOutcome = "Failed"
-	// LedgerStopped: it was written, and its plan was ended before anybody could know. The
-	// limits count it, and the circuit breaker does not.
+	// LedgerStopped: it was written, and its plan ended before the result was known. The limits
+	// count it, and the circuit breaker does not.
 	LedgerStopped LedgerOutcome = "Stopped"
 )
 
@@ -58,8 +58,8 @@ type LedgerEntry struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	TargetUID string `json:"targetUID,omitempty"`
-	// epoch of the plan when the step was granted last. An executor of an earlier epoch
-	// cannot take the entry back.
+	// epoch is the epoch of the plan when the step was granted last. An executor of an earlier
+	// epoch cannot take the entry back.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Epoch int64 `json:"epoch,omitempty"`
@@ -82,11 +82,11 @@ type LedgerEntry struct {
 	// completionTime is when the step ended; it is absent while the step may still write.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// outcome of it, once it has ended.
+	// outcome is the outcome of the step, once the step has ended.
 	// +optional
 	Outcome LedgerOutcome `json:"outcome,omitempty"`
-	// breakerState is what the verdict on the effect of the step turned the circuit breaker to. It is
-	// absent for a step whose verdict turned none.
+	// breakerState is the state of the circuit breaker after the verdict on the effect of the
+	// step. It is absent for a step with a verdict that did not change the breaker.
 	// +optional
 	BreakerState BreakerState `json:"breakerState,omitempty"`
 }
@@ -99,7 +99,7 @@ type BreakerState string
 const (
 	// BreakerClosed lets steps through.
 	BreakerClosed BreakerState = "Closed"
-	// BreakerOpen lets none through.
+	// BreakerOpen lets no remediation through.
 	BreakerOpen BreakerState = "Open"
 	// BreakerHalfOpen has let one through, and waits for its end, and then for the verdict on
 	// its effect.
@@ -113,14 +113,14 @@ type LedgerBreaker struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	PolicyUID string `json:"policyUID,omitempty"`
-	// state of the breaker.
+	// state is the state of the breaker.
 	// +required
 	State BreakerState `json:"state,omitempty"`
 	// generation counts how often it opened.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Generation int64 `json:"generation,omitempty"`
-	// failures in a row.
+	// failures is the number of failures in a row.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
@@ -138,7 +138,8 @@ type LedgerBreaker struct {
 }
 
 // EvidenceChain is how far the signed records of one policy go, or those of the releases of an
-// Environment. Who can write to the store of the records could otherwise cut off their end unseen.
+// Environment. Otherwise a user that can write to the store of the records could cut off their
+// end unseen.
 type EvidenceChain struct {
 	// policyUID is the uid of the policy. Of the chain of releases it is the uid of the
 	// Environment, or of Plumbline's namespace for releases that belong to no Environment.
@@ -146,11 +147,11 @@ type EvidenceChain struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	PolicyUID string `json:"policyUID,omitempty"`
-	// sequence of the last record.
+	// sequence is the sequence of the last record.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Sequence int64 `json:"sequence,omitempty"`
-	// digest of the last record.
+	// digest is the digest of the last record.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -159,7 +160,7 @@ type EvidenceChain struct {
 
 // LedgerHalt stops all remediation that a ledger grants.
 type LedgerHalt struct {
-	// requestedBy must be the authenticated user who sets it.
+	// requestedBy must be the authenticated user that sets it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -171,10 +172,10 @@ type LedgerHalt struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// LedgerOverride is a person's word that a ledger may grant although it does not
-// know what was done before it.
+// LedgerOverride is a person's decision that a ledger may grant although it does not know the
+// grants before it.
 type LedgerOverride struct {
-	// requestedBy must be the authenticated user who sets it.
+	// requestedBy must be the authenticated user that sets it.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -186,7 +187,7 @@ type LedgerOverride struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// RemediationLedgerSpec says what a ledger is for.
+// RemediationLedgerSpec names the Environment of a ledger, and holds requests by people.
 type RemediationLedgerSpec struct {
 	// scope is Environment for the ledger of one Environment, which has its name,
 	// and Cluster for the one that bounds all of them together.
@@ -194,7 +195,7 @@ type RemediationLedgerSpec struct {
 	// +kubebuilder:validation:Enum=Environment;Cluster
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="scope is immutable"
 	Scope string `json:"scope,omitempty"`
-	// halt stops everything that this ledger grants, also what is under way.
+	// halt stops all grants of this ledger, also those under way.
 	// +optional
 	Halt *LedgerHalt `json:"halt,omitempty"`
 	// override lets a ledger grant that would have to wait.
@@ -202,8 +203,8 @@ type RemediationLedgerSpec struct {
 	Override *LedgerOverride `json:"override,omitempty"`
 }
 
-// RemediationLedgerStatus is what was granted and how it ended. One write of it
-// is one compare-and-swap, so no limit is ever passed by two at once.
+// RemediationLedgerStatus lists the grants and their ends. One write of it is one
+// compare-and-swap, so no limit is ever passed by two at once.
 type RemediationLedgerStatus struct {
 	// sequence counts the writes of this status, from 1. Mirrors are compared by it.
 	// +optional
@@ -214,18 +215,18 @@ type RemediationLedgerStatus struct {
 	// before its creation are unknown. If unset, the ledger grants steps.
 	// +optional
 	GrantStartTime *metav1.Time `json:"grantStartTime,omitempty"`
-	// entries of the last 24 hours, and those that have not ended, oldest first.
+	// entries are the entries of the last 24 hours, and those that have not ended, oldest first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1024
 	Entries []LedgerEntry `json:"entries,omitempty"`
-	// breakers of the policies.
+	// breakers are the breakers of the policies.
 	// +optional
 	// +listType=map
 	// +listMapKey=policyUID
 	// +kubebuilder:validation:MaxItems=256
 	Breakers []LedgerBreaker `json:"breakers,omitempty"`
-	// chains of the policies' evidence, and of that of releases.
+	// chains are the chains of the policies' evidence, and of that of releases.
 	// +optional
 	// +listType=map
 	// +listMapKey=policyUID
@@ -233,8 +234,8 @@ type RemediationLedgerStatus struct {
 	Chains []EvidenceChain `json:"chains,omitempty"`
 }
 
-// RemediationLedger says what was granted to remediations, in Plumbline's own
-// namespace; written by the executor alone.
+// RemediationLedger lists the grants of remediations, in Plumbline's own namespace; only the
+// executor writes it.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=remediationledgers,categories=plumbline,shortName=rled
@@ -248,10 +249,10 @@ type RemediationLedger struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec says what it is for.
+	// spec names its Environment, and holds requests by people.
 	// +required
 	Spec RemediationLedgerSpec `json:"spec,omitzero"`
-	// status is what was granted.
+	// status lists the grants.
 	// +optional
 	Status RemediationLedgerStatus `json:"status,omitempty,omitzero"`
 }

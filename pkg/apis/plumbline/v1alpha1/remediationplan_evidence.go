@@ -24,11 +24,11 @@ type StepArtifacts struct {
 
 // StepEvidence names the signed record of a step.
 type StepEvidence struct {
-	// sequence in the policy's chain.
+	// sequence is the sequence in the policy's chain.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Sequence int64 `json:"sequence,omitempty"`
-	// digest of the record.
+	// digest is the digest of the record.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128

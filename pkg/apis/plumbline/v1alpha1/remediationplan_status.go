@@ -11,7 +11,7 @@ type PlanPhase string
 
 // The phases of a plan. The last six are final.
 const (
-	// PlanCreated: nothing was looked at yet.
+	// PlanCreated: the executor has not looked at it yet.
 	PlanCreated PlanPhase = "Created"
 	// PlanScheduled: it waits for its time.
 	PlanScheduled PlanPhase = "Scheduled"
@@ -27,14 +27,14 @@ const (
 	PlanSucceeded PlanPhase = "Succeeded"
 	// PlanPartialSuccess: some are.
 	PlanPartialSuccess PlanPhase = "PartialSuccess"
-	// PlanFailed: none is.
+	// PlanFailed: no target is.
 	PlanFailed PlanPhase = "Failed"
 	// PlanCanceled: a person, or a halted policy, ended it.
 	PlanCanceled PlanPhase = "Canceled"
-	// PlanSuperseded: what it was made for is no longer so.
+	// PlanSuperseded: its reason does not hold any more.
 	PlanSuperseded PlanPhase = "Superseded"
-	// PlanSkipped: it wrote nothing, because something kept it from every target; the
-	// reasons of its steps say what.
+	// PlanSkipped: it did not write, because each target was blocked; the reasons of its steps
+	// have the causes.
 	PlanSkipped PlanPhase = "Skipped"
 )
 
@@ -45,7 +45,7 @@ type StepState string
 
 // The states of a step. The last four are final.
 const (
-	// StepPlanned: nothing was done.
+	// StepPlanned: the step has not begun.
 	StepPlanned StepState = "Planned"
 	// StepReserved: the ledger granted it.
 	StepReserved StepState = "Reserved"
@@ -55,7 +55,7 @@ const (
 	StepApplied StepState = "Applied"
 	// StepVerified: the target is as desired, and healthy.
 	StepVerified StepState = "Verified"
-	// StepSkipped: it wrote nothing; reason says why.
+	// StepSkipped: it did not write; reason has the cause.
 	StepSkipped StepState = "Skipped"
 	// StepFailed: it wrote, and the target is not as it should be; or it could not write.
 	StepFailed StepState = "Failed"
@@ -73,7 +73,7 @@ const (
 	ReasonTargetMoved StepReason = "TargetMoved"
 	// ReasonTargetReplaced: it is gone, or another object has its name.
 	ReasonTargetReplaced StepReason = "TargetReplaced"
-	// ReasonTargetContended: somebody else writes it again and again.
+	// ReasonTargetContended: another writer writes it again and again.
 	ReasonTargetContended StepReason = "Contended"
 	// ReasonAlreadyDesired: it is as it should be.
 	ReasonAlreadyDesired StepReason = "AlreadyDesired"
@@ -83,7 +83,7 @@ const (
 	ReasonTerminating StepReason = "Terminating"
 	// ReasonNotAllowed: the requester, or the executor, may not write it.
 	ReasonNotAllowed StepReason = "NotAllowed"
-	// ReasonRevisionDamaged: the authorized body is not what its hash says.
+	// ReasonRevisionDamaged: the authorized body does not have its hash.
 	ReasonRevisionDamaged StepReason = "RevisionDamaged"
 	// ReasonClaimed: another plan holds the target.
 	ReasonClaimed StepReason = "Claimed"
@@ -97,34 +97,34 @@ const (
 	ReasonStopped StepReason = "Stopped"
 	// ReasonPolicyChanged: the policy of the plan has changed since the plan was made.
 	ReasonPolicyChanged StepReason = "PolicyChanged"
-	// ReasonAboveMaximumAge: the drift became older than the policy puts back by itself.
+	// ReasonAboveMaximumAge: the drift became older than the policy remediates by itself.
 	ReasonAboveMaximumAge StepReason = "AboveMaximumAge"
 	// ReasonBlastRadius: the plan has written as many targets as one operation may have.
 	ReasonBlastRadius StepReason = "BlastRadius"
-	// ReasonBelowSeverity: the drift became milder than the policy puts back by itself.
+	// ReasonBelowSeverity: the drift became milder than the policy remediates by itself.
 	ReasonBelowSeverity StepReason = "BelowSeverity"
 	// ReasonNoStandby: no standby could answer the requests of the target while it is repaired.
 	ReasonNoStandby StepReason = "NoStandby"
 )
 
-// StepIntentRecord is what a step is about to do, stored before it does it.
+// StepIntentRecord is the write that a step is about to make, stored before it.
 type StepIntentRecord struct {
-	// epoch of the executor that wrote it.
+	// epoch is the epoch of the executor that wrote it.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Epoch int64 `json:"epoch,omitempty"`
-	// uid of the target; empty when it is to be made.
+	// uid is the UID of the target; empty when it is to be made.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	UID string `json:"uid,omitempty"`
-	// resourceVersion of the target that the write is bound to.
+	// resourceVersion is the resourceVersion of the target that the write is bound to.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// generation of the target before it. While that stays, nobody has written
-	// its spec.
+	// generation is the generation of the target before it. While that stays, no user has
+	// written its spec.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Generation int64 `json:"generation,omitempty"`
@@ -133,13 +133,13 @@ type StepIntentRecord struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	PreHash string `json:"preHash,omitempty"`
-	// ddem002Hash is the hash of DD-EM-002 of the target before it; absent if the policy asks for
-	// none.
+	// ddem002Hash is the hash of DD-EM-002 of the target before it; absent unless the policy
+	// asks for it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	DDEM002Hash string `json:"ddem002Hash,omitempty"`
-	// artifacts of the write.
+	// artifacts are the artifacts of the write.
 	// +optional
 	Artifacts StepArtifacts `json:"artifacts,omitzero"`
 	// storageTime is when it was stored.
@@ -159,9 +159,9 @@ const (
 	ResultRecovered ResultOrigin = "Recovered"
 )
 
-// StepResult is what a step's write left.
+// StepResult is the target after a step's write.
 type StepResult struct {
-	// resourceVersion after it.
+	// resourceVersion is the resourceVersion of the target after the write.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -171,18 +171,19 @@ type StepResult struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash,omitempty"`
-	// ddem002Hash is the hash of DD-EM-002 of the target after it; absent if the policy asks for
-	// none.
+	// ddem002Hash is the hash of DD-EM-002 of the target after it; absent unless the policy
+	// asks for it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	DDEM002Hash string `json:"ddem002Hash,omitempty"`
-	// uid of the target after it.
+	// uid is the UID of the target after the write.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	UID string `json:"uid,omitempty"`
-	// generation of the target after it; absent for a kind that has none.
+	// generation is the generation of the target after it; absent for a kind without
+	// generations.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Generation int64 `json:"generation,omitempty"`
@@ -194,12 +195,12 @@ type StepResult struct {
 	RecordTime metav1.Time `json:"recordTime,omitempty,omitzero"`
 }
 
-// StepEffect is what the assessment of a step came to, as the executor copied it.
+// StepEffect is the result of a step's assessment, as the executor copied it.
 type StepEffect struct {
 	// verdict says whether the write helped.
 	// +required
 	Verdict EffectVerdict `json:"verdict,omitempty"`
-	// score in basis points; absent if no component has one.
+	// score is the score in basis points; absent if no component has one.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
@@ -209,8 +210,8 @@ type StepEffect struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	AssessmentName string `json:"assessmentName,omitempty"`
-	// breakerState is what the verdict turned the circuit breaker of the policy to. It is absent if
-	// the step was not the probe of a breaker.
+	// breakerState is the state of the policy's circuit breaker after the verdict. It is absent
+	// if the step was not the probe of a breaker.
 	// +optional
 	BreakerState BreakerState `json:"breakerState,omitempty"`
 	// evidence names the signed record of the assessment; absent in effects of earlier releases.
@@ -223,29 +224,30 @@ type StepEffect struct {
 // +kubebuilder:validation:XValidation:rule="self.state == oldSelf.state || oldSelf.state == 'Planned' || oldSelf.state == 'Reserved' || (oldSelf.state == 'Intent' && self.state != 'Reserved') || (oldSelf.state == 'Applied' && (self.state == 'Verified' || self.state == 'Failed'))",message="a step goes back to Planned alone, and no more once it has written; one that has ended stays so",fieldPath=".state"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.effect) || (has(self.effect) && self.effect == oldSelf.effect)",message="a verdict stays",fieldPath=".effect"
 type PlanStep struct {
-	// index of the target.
+	// index is the index of the target.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9
 	Index int32 `json:"index"`
-	// state of the step. It never goes back, but from Reserved or Intent to Planned: a step that is
-	// deferred gives its place back, and its intent can no longer be stored.
+	// state is the state of the step. It never goes back, but from Reserved or Intent to
+	// Planned. A step that is deferred gives its place back, and its intent can no longer be
+	// stored.
 	// +required
 	State StepState `json:"state,omitempty"`
-	// reason of its end.
+	// reason is the reason of its end.
 	// +optional
 	Reason StepReason `json:"reason,omitempty"`
-	// message for people.
+	// message is a sentence for people.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
-	// attempts to write.
+	// attempts is the number of attempts to write.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Attempts int32 `json:"attempts,omitempty"`
-	// intent of it, from the state Intent on.
+	// intent is the intent of the step, from the state Intent on.
 	// +optional
 	Intent *StepIntentRecord `json:"intent,omitempty"`
 	// fence is the target's resourceVersion after a write that keeps the intended
@@ -254,7 +256,7 @@ type PlanStep struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Fence string `json:"fence,omitempty"`
-	// result of it, from the state Applied on.
+	// result is the result of the step, from the state Applied on.
 	// +optional
 	Result *StepResult `json:"result,omitempty"`
 	// standby answers the requests of the target while the target is repaired; absent but with the
@@ -267,10 +269,11 @@ type PlanStep struct {
 	// settled says that the ledger knows how it ended.
 	// +optional
 	Settled Toggle `json:"settled,omitempty"`
-	// evidence of it.
+	// evidence is the signed record of the step.
 	// +optional
 	Evidence *StepEvidence `json:"evidence,omitempty"`
-	// effect of its write; absent while the effect is measured, and where no effect is.
+	// effect is the effect of its write; absent while the effect is measured, and where no
+	// effect is.
 	// +optional
 	Effect *StepEffect `json:"effect,omitempty"`
 	// startTime is when it was granted; absent again once a step that was deferred has given
@@ -280,7 +283,7 @@ type PlanStep struct {
 	// completionTime is when it ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// logs are what happened, oldest first.
+	// logs are the events of the step, oldest first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -291,19 +294,19 @@ type PlanStep struct {
 
 // PlanCounts counts the steps of a plan by how they ended.
 type PlanCounts struct {
-	// total of all steps.
+	// total is the number of all steps.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Total int32 `json:"total"`
-	// succeeded steps: verified, or already as desired.
+	// succeeded is the number of succeeded steps: verified, or already as desired.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Succeeded int32 `json:"succeeded"`
-	// failed steps.
+	// failed is the number of failed steps.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Failed int32 `json:"failed"`
-	// skipped steps, fenced ones included.
+	// skipped is the number of skipped steps, fenced ones included.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Skipped int32 `json:"skipped"`
@@ -324,7 +327,7 @@ type RemediationPlanStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// phase of the plan.
+	// phase is the phase of the plan.
 	// +optional
 	Phase PlanPhase `json:"phase,omitempty"`
 	// epoch counts the executors that took the plan over.
@@ -336,7 +339,7 @@ type RemediationPlanStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Holder string `json:"holder,omitempty"`
-	// deferralReason says what holds it back, in words.
+	// deferralReason is the cause of a wait, in words.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -347,7 +350,7 @@ type RemediationPlanStatus struct {
 	// endingAs is the phase that follows Sealing.
 	// +optional
 	EndingAs PlanPhase `json:"endingAs,omitempty"`
-	// endedBy is who ended it before its time.
+	// endedBy is the user that ended it before its time.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -360,7 +363,7 @@ type RemediationPlanStatus struct {
 	// decision is the last one that was recorded and stored.
 	// +optional
 	Decision *PlanDecision `json:"decision,omitempty"`
-	// steps by the index of their target.
+	// steps are the steps by the index of their target.
 	// +optional
 	// +listType=map
 	// +listMapKey=index
@@ -369,7 +372,7 @@ type RemediationPlanStatus struct {
 	// effect is the worst verdict on the steps that wrote; absent while the effect of each of them is measured.
 	// +optional
 	Effect EffectVerdict `json:"effect,omitempty"`
-	// counts of the steps.
+	// counts are the counts of the steps.
 	// +optional
 	Counts PlanCounts `json:"counts,omitzero"`
 	// startTime is when the first step was granted.

@@ -8,36 +8,36 @@ import (
 
 // PlanPolicy is the policy a plan was made by, as it was then.
 type PlanPolicy struct {
-	// name of the policy.
+	// name is the name of the policy.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// uid of the policy.
+	// uid is the UID of the policy.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	UID string `json:"uid,omitempty"`
-	// generation of it.
+	// generation is the generation of the policy.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	Generation int64 `json:"generation,omitempty"`
-	// digest of its spec.
+	// digest is the digest of its spec.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Digest string `json:"digest,omitempty"`
 }
 
-// PlanTarget is one object that a plan writes, and what it is to become.
+// PlanTarget is one object that a plan writes, and its content after the write.
 type PlanTarget struct {
 	BaselineTarget `json:",inline"`
-	// baselineName is the name of the Baseline, whose status holds the drift.
+	// baselineName is the name of the Baseline with the drift in its status.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	BaselineName string `json:"baselineName,omitempty"`
-	// uid of the object; empty for one that is gone and is to be made again.
+	// uid is the UID of the object; empty for one that is gone and is to be made again.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -62,26 +62,26 @@ type PlanTarget struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	RevisionHash string `json:"revisionHash,omitempty"`
-	// paths that are put back; none for a whole object.
+	// paths are the paths that are remediated; empty for a whole object.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024
 	Paths []string `json:"paths,omitempty"`
-	// action on this target.
+	// action is the action on this target.
 	// +required
 	Action RemediationAction `json:"action,omitempty"`
-	// severity of the drift when the plan was made.
+	// severity is the severity of the drift when the plan was made.
 	// +required
 	Severity Severity `json:"severity,omitzero"`
-	// driftType of the worst finding.
+	// driftType is the drift type of the worst finding.
 	// +required
 	DriftType DriftType `json:"driftType,omitempty"`
 	// firstSeenTime is when the drift began.
 	// +required
 	FirstSeenTime metav1.Time `json:"firstSeenTime,omitempty,omitzero"`
-	// actors who caused it, worst finding first.
+	// actors are the writers that caused it, worst finding first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -90,9 +90,9 @@ type PlanTarget struct {
 	Actors []string `json:"actors,omitempty"`
 }
 
-// PlanBatch is what is done at the same time.
+// PlanBatch is a set of targets that are written at the same time.
 type PlanBatch struct {
-	// order of the batch, from 0.
+	// order is the order of the batch, from 0.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9
@@ -103,7 +103,7 @@ type PlanBatch struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	Steps []int32 `json:"steps,omitempty"`
-	// delayAfter it before the next one.
+	// delayAfter is the pause between this batch and the next one.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
@@ -124,12 +124,12 @@ type LeftOut struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	BaselineName string `json:"baselineName,omitempty"`
-	// reason in one word.
+	// reason is the reason in one word.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Reason string `json:"reason,omitempty"`
-	// message for people.
+	// message is a sentence for people.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
@@ -138,51 +138,51 @@ type LeftOut struct {
 
 // PlanRequest is the RemediationRequest that a plan answers.
 type PlanRequest struct {
-	// name of the request, in the namespace of the plan.
+	// name is the name of the request, in the namespace of the plan.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
-	// uid of the request.
+	// uid is the UID of the request.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	UID string `json:"uid,omitempty"`
 }
 
-// PlannedRemediation is what a plan does; it never changes.
+// PlannedRemediation is the remediation of a plan; it never changes.
 // +kubebuilder:validation:XValidation:rule="size(self.targets) == 0 || self.batches.exists(b, size(b.steps) == 0) || self.batches.all(b, b.steps.all(s, s >= 0 && s < size(self.targets))) && [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].all(i, i >= size(self.targets) || self.batches.exists_one(b, i in b.steps))",message="batches must name each target once, by its index",fieldPath=".batches"
 // +kubebuilder:validation:XValidation:rule="self.batches.exists(b, b.order > 9) || [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].all(i, i >= size(self.batches) || self.batches[i].order == i)",message="the order of a batch must be its index",fieldPath=".batches"
 type PlannedRemediation struct {
-	// policy that the plan was made by.
+	// policy is the policy that the plan was made by.
 	// +required
 	Policy PlanPolicy `json:"policy,omitzero"`
-	// environmentName is the Environment whose ledger grants the steps.
+	// environmentName is the Environment with the ledger that grants the steps.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	EnvironmentName string `json:"environmentName,omitempty"`
-	// trigger that caused it.
+	// trigger is the trigger that caused it.
 	// +required
 	Trigger RemediationTrigger `json:"trigger,omitempty"`
-	// strategy of its batches.
+	// strategy is the strategy of its batches.
 	// +required
 	Strategy RemediationStrategy `json:"strategy,omitempty"`
 	// standby says how the standby of each target differs from it; absent but with the strategy
 	// BlueGreen.
 	// +optional
 	Standby *StandbyTemplate `json:"standby,omitempty"`
-	// initiatedBy is system:auto, or the user who asked for it.
+	// initiatedBy is system:auto, or the requester.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	InitiatedBy string `json:"initiatedBy,omitempty"`
-	// request that the plan answers, set by the assessor alone. Such a plan waits for
-	// no trigger and no schedule, and needs the right of the policy's author as well.
+	// request is the request that the plan answers, set by the assessor alone. Such a plan waits
+	// for no trigger and no schedule, and needs the right of the policy's author as well.
 	// +optional
 	Request *PlanRequest `json:"request,omitempty"`
-	// requester is the user with whose rights the plan acts. A plan of a policy that acts
-	// as a service account names system:serviceaccount:<namespace>:<name>.
+	// requester is the user with the permissions of the plan. A plan of a policy that acts as a
+	// service account names system:serviceaccount:<namespace>:<name>.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -211,13 +211,14 @@ type PlannedRemediation struct {
 	// deadlineTime is the time after which no further step begins.
 	// +required
 	DeadlineTime metav1.Time `json:"deadlineTime,omitempty,omitzero"`
-	// targets in the order in which they are worked on; a step is a target's index.
+	// targets are the targets in the order in which they are worked on; a step is a target's
+	// index.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	Targets []PlanTarget `json:"targets,omitempty"`
-	// batches of the targets.
+	// batches are the batches of the targets.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -234,7 +235,7 @@ type PlannedRemediation struct {
 	LeftOutTotal int32 `json:"leftOutTotal,omitempty"`
 }
 
-// PlanVerb is what a person asks of a plan.
+// PlanVerb is a request by a person about a plan.
 // +kubebuilder:validation:Enum=Execute;Pause;Cancel
 type PlanVerb string
 
@@ -248,14 +249,14 @@ const (
 	PlanCancel PlanVerb = "Cancel"
 )
 
-// PlanControl is what a person asks of a plan.
+// PlanControl is a request by a person about a plan.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.verb) || has(self.requestedBy)",message="name yourself, as the API server knows you (kubectl auth whoami)",fieldPath=".requestedBy"
 type PlanControl struct {
-	// verb that is asked for.
+	// verb is the verb that is asked for.
 	// +optional
 	Verb PlanVerb `json:"verb,omitempty"`
-	// requestedBy must be the authenticated user who sets it.
+	// requestedBy must be the authenticated user that sets it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -267,13 +268,13 @@ type PlanControl struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// RemediationPlanSpec is what a plan does, and what a person asks of it.
+// RemediationPlanSpec is the remediation of a plan, and a request by a person.
 type RemediationPlanSpec struct {
-	// plan is what it does; immutable.
+	// plan is the remediation; immutable.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a plan never changes; cancel it, and another is made"
 	Plan PlannedRemediation `json:"plan,omitzero"`
-	// control is what a person asks; all that a person may set.
+	// control is a request by a person, and the only field that a person may set.
 	// +optional
 	Control PlanControl `json:"control,omitzero"`
 }
@@ -298,7 +299,7 @@ type RemediationPlan struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what it does.
+	// spec is the remediation, and a request by a person.
 	// +required
 	Spec RemediationPlanSpec `json:"spec,omitzero"`
 	// status is how far it is.

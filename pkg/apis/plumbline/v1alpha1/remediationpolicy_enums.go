@@ -8,11 +8,11 @@ type PolicyMode string
 
 // The modes of a policy.
 const (
-	// PolicyModeObserveOnly decides and tells what it would do, and does nothing.
+	// PolicyModeObserveOnly decides and reports, and does not remediate.
 	PolicyModeObserveOnly PolicyMode = "ObserveOnly"
 	// PolicyModeActive makes plans and carries them out.
 	PolicyModeActive PolicyMode = "Active"
-	// PolicyModeHalted stops everything at once, also what is under way.
+	// PolicyModeHalted stops all remediation at once, also that under way.
 	PolicyModeHalted PolicyMode = "Halted"
 )
 
@@ -31,25 +31,25 @@ const (
 	// TriggerSeverityEscalation: when its level, or the band of its score, is above that of
 	// when it was first seen.
 	TriggerSeverityEscalation RemediationTrigger = "SeverityEscalation"
-	// TriggerManual: a plan is made and waits for somebody to execute it.
+	// TriggerManual: a plan is made and waits for a person to execute it.
 	TriggerManual RemediationTrigger = "Manual"
 )
 
-// RemediationAction says what is done about a drift.
+// RemediationAction is the answer to a drift.
 // +kubebuilder:validation:Enum=NotifyOnly;Reconcile;Rollback;Scale;Restart;Quarantine
 type RemediationAction string
 
 // The actions.
 const (
-	// ActionNotifyOnly tells, and writes nothing.
+	// ActionNotifyOnly notifies, and does not write.
 	ActionNotifyOnly RemediationAction = "NotifyOnly"
-	// ActionReconcile puts the drifted paths back to what was authorized.
+	// ActionReconcile reverts the drifted paths to the authorized content.
 	ActionReconcile RemediationAction = "Reconcile"
-	// ActionRollback puts the object back to the last authorized state that was ready.
+	// ActionRollback returns the object to the last authorized state that was ready.
 	ActionRollback RemediationAction = "Rollback"
-	// ActionScale puts the number of replicas back, and nothing else.
+	// ActionScale reverts only the number of replicas.
 	ActionScale RemediationAction = "Scale"
-	// ActionRestart has the pods made anew, with the spec as it is.
+	// ActionRestart replaces the pods, with the spec as it is.
 	ActionRestart RemediationAction = "Restart"
 	// ActionQuarantine has proxies of Plumbline send the object no new requests.
 	ActionQuarantine RemediationAction = "Quarantine"

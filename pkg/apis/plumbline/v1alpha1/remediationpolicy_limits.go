@@ -24,7 +24,7 @@ type CircuitBreakerSettings struct {
 	OpenDuration *metav1.Duration `json:"openDuration,omitempty"`
 }
 
-// RemediationSafety bounds what a policy may do.
+// RemediationSafety bounds the remediations of a policy.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.maxPerHour) || !has(self.maxPerDay) || self.maxPerHour <= self.maxPerDay",message="maxPerHour is more than maxPerDay",fieldPath=".maxPerHour"
 type RemediationSafety struct {
@@ -46,7 +46,8 @@ type RemediationSafety struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxPerDay int32 `json:"maxPerDay,omitempty"`
-	// cooldown between the end of one remediation and the next one of the policy.
+	// cooldown is the cooldown between the end of one remediation and the next one of the
+	// policy.
 	// +optional
 	// +default="5m"
 	// +kubebuilder:validation:Type=string
@@ -54,7 +55,7 @@ type RemediationSafety struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="a duration such as 5m, from 0s to 24h"
 	Cooldown *metav1.Duration `json:"cooldown,omitempty"`
-	// maxTargets in one plan; never more than 10.
+	// maxTargets is the largest number of targets in one plan; never more than 10.
 	// +optional
 	// +default=10
 	// +kubebuilder:validation:Minimum=1
@@ -67,7 +68,7 @@ type RemediationSafety struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=25
 	MaxTargetPercent int32 `json:"maxTargetPercent,omitempty"`
-	// minHealthyPercent of the objects that did not drift must be healthy.
+	// minHealthyPercent is the percentage of the objects without drift that must be healthy.
 	// +optional
 	// +default=75
 	// +kubebuilder:validation:Minimum=75
@@ -79,9 +80,9 @@ type RemediationSafety struct {
 	CircuitBreaker CircuitBreakerSettings `json:"circuitBreaker,omitzero"`
 }
 
-// MaintenanceWindow is a time of the day. A window whose start is after its end
-// crosses midnight and belongs to the day on which it begins. A window without both is
-// the whole day, and names the time zone of the allowed days and times.
+// MaintenanceWindow is a time of the day. A window with a start after its end crosses midnight
+// and belongs to the day on which it begins. A window without both is the whole day, and names
+// the time zone of the allowed days and times.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.start) == has(self.end)",message="start and end come together",fieldPath=".start"
 // +kubebuilder:validation:XValidation:rule="!has(self.start) || !has(self.end) || self.start != self.end",message="a window that begins when it ends is never open; leave it out to allow the whole day",fieldPath=".end"
@@ -98,7 +99,7 @@ type MaintenanceWindow struct {
 	// +kubebuilder:validation:MaxLength=5
 	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
 	End string `json:"end,omitempty"`
-	// timeZone by its IANA name, e.g. Europe/Berlin.
+	// timeZone is the time zone by its IANA name, e.g. Europe/Berlin.
 	// +optional
 	// +default="UTC"
 	// +kubebuilder:validation:MinLength=1
@@ -117,10 +118,10 @@ type Weekday string
 // +kubebuilder:validation:XValidation:rule="!has(self.allowedStart) || !has(self.allowedEnd) || self.allowedStart != self.allowedEnd",message="a time that begins when it ends is never open; leave both out to allow the whole day",fieldPath=".allowedEnd"
 // +kubebuilder:validation:XValidation:rule="!has(self.maintenanceWindow) || has(self.maintenanceWindow.start) || has(self.maintenanceWindow.end) || has(self.allowedDays) || has(self.allowedStart)",message="a window without start and end is only for the time zone of allowedDays, allowedStart and allowedEnd; give one of them",fieldPath=".maintenanceWindow.start"
 type RemediationSchedule struct {
-	// maintenanceWindow in which the policy acts.
+	// maintenanceWindow is the maintenance window in which the policy acts.
 	// +optional
 	MaintenanceWindow *MaintenanceWindow `json:"maintenanceWindow,omitempty"`
-	// allowedDays on which it acts; left out, every day.
+	// allowedDays are the days on which the policy acts. If unset, it acts every day.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -138,16 +139,16 @@ type RemediationSchedule struct {
 	// +kubebuilder:validation:MaxLength=5
 	// +kubebuilder:validation:Pattern=`^([01][0-9]|2[0-3]):[0-5][0-9]$`
 	AllowedEnd string `json:"allowedEnd,omitempty"`
-	// urgent says whether a drift whose urgency is Immediate may be remediated
-	// outside of all this, and past a PodDisruptionBudget.
+	// urgent decides whether a drift of urgency Immediate may be remediated outside of all
+	// this, and past a PodDisruptionBudget.
 	// +optional
 	// +default="Forbidden"
 	Urgent Permission `json:"urgent,omitempty"`
 }
 
-// RemediationHealth says what counts as healthy after a step.
+// RemediationHealth defines a healthy target after a step.
 type RemediationHealth struct {
-	// delayAfter a batch before the next one.
+	// delayAfter is the pause between a batch and the next one.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=2
@@ -162,7 +163,7 @@ type RemediationHealth struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",message="a duration such as 10s, from 0s to 1h"
 	Stabilization *metav1.Duration `json:"stabilization,omitempty"`
-	// timeout after which a target that is not ready has failed.
+	// timeout is the timeout after which a target that is not ready has failed.
 	// +optional
 	// +default="10m"
 	// +kubebuilder:validation:Type=string

@@ -4,13 +4,13 @@ package v1alpha1
 
 // SecretKeyReference names a key of a Secret in Plumbline's own namespace.
 type SecretKeyReference struct {
-	// name of the Secret.
+	// name is the name of the Secret.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
-	// key within it.
+	// key is the key within the Secret.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -24,7 +24,7 @@ type ChannelType string
 
 // The channel types.
 const (
-	// ChannelSlack: an incoming webhook of Slack, or of what speaks like it.
+	// ChannelSlack: an incoming webhook of Slack, or of a service with the same interface.
 	ChannelSlack ChannelType = "Slack"
 	// ChannelEmail: mail over SMTP.
 	ChannelEmail ChannelType = "Email"
@@ -42,45 +42,45 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type == 'CloudEvents' || !has(self.source)",message="source is for type CloudEvents",fieldPath=".source"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Slack' || !has(self.channel)",message="channel is for type Slack",fieldPath=".channel"
 type NotificationChannel struct {
-	// name of the channel, unique in the policy.
+	// name is the name of the channel, unique in the policy.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
-	// type of the channel.
+	// type is the type of the channel.
 	// +required
 	Type ChannelType `json:"type,omitempty"`
-	// minimumSeverity of the events that this channel is told of; left out, Info. An event
-	// has the worst severity of its targets. An event without a severity goes to all
-	// channels, and so does a failed or escalated plan that is below the minimum of every
-	// channel.
+	// minimumSeverity is the minimum severity of the events that this channel is told of. If
+	// unset, Info. An event has the worst severity of its targets. An event without a severity
+	// goes to all channels, and so does a failed or escalated plan that is below the minimum of
+	// every channel.
 	// +optional
 	MinimumSeverity SeverityLevel `json:"minimumSeverity,omitempty"`
-	// destination names the Secret key that holds where it goes: an https:// URL for
-	// Slack, Webhook and CloudEvents, smtp:// or smtps:// with user, password and
-	// ?from=address for Email, all of it percent-encoded as URLs are.
+	// destination names the Secret key that holds the URL. Slack, Webhook and CloudEvents take
+	// an https:// URL; Email takes smtp:// or smtps:// with user, password and ?from=address.
+	// All parts are percent-encoded as URLs are.
 	// +required
 	Destination SecretKeyReference `json:"destination,omitzero"`
 	// signingKey names the Secret key that signs requests of type Webhook.
 	// +optional
 	SigningKey *SecretKeyReference `json:"signingKey,omitempty"`
-	// token names the Secret key whose value requests of type CloudEvents carry, as
+	// token names the Secret key with the value that requests of type CloudEvents carry, as
 	// Authorization: Bearer.
 	// +optional
 	Token *SecretKeyReference `json:"token,omitempty"`
-	// source of CloudEvents, a URI-reference; left out, urn:plumbline:remediation. Name
-	// the cluster in it where several send to one receiver.
+	// source is the source of CloudEvents, a URI-reference. If unset, urn:plumbline:remediation.
+	// Name the cluster in it where several send to one receiver.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^[-A-Za-z0-9._~:/?#@!$&'()*+,;=%]+$`
 	Source string `json:"source,omitempty"`
-	// channel at Slack, e.g. #ops-alerts; left out, the one of the webhook.
+	// channel is the channel at Slack, e.g. #ops-alerts. If unset, the one of the webhook.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=80
 	Channel string `json:"channel,omitempty"`
-	// recipients of mail.
+	// recipients are the recipients of mail.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -101,11 +101,11 @@ const (
 	PlanCreatedEnabled PlanCreatedNotification = "Enabled"
 	// PlanCreatedIfWaiting: of a plan that waits for a person to execute it.
 	PlanCreatedIfWaiting PlanCreatedNotification = "IfWaiting"
-	// PlanCreatedDisabled: of none.
+	// PlanCreatedDisabled: of no plan.
 	PlanCreatedDisabled PlanCreatedNotification = "Disabled"
 )
 
-// RemediationNotifications say who is told about what.
+// RemediationNotifications name the channels for each kind of event.
 type RemediationNotifications struct {
 	// onPlanCreated tells that a plan was made: every plan, or a plan that waits for a
 	// person to execute it.
@@ -124,8 +124,8 @@ type RemediationNotifications struct {
 	// +optional
 	// +default="Enabled"
 	OnFailed Toggle `json:"onFailed,omitempty"`
-	// onEscalated tells of drift that is left to people, such as one that is too old, and of
-	// drift in the first stage of spec.escalation.
+	// onEscalated is about drift that is left to people, such as drift that is too old, and
+	// about drift in the first stage of spec.escalation.
 	// +optional
 	// +default="Enabled"
 	OnEscalated Toggle `json:"onEscalated,omitempty"`
@@ -133,7 +133,7 @@ type RemediationNotifications struct {
 	// +optional
 	// +default="Enabled"
 	OnIneffective Toggle `json:"onIneffective,omitempty"`
-	// channels where it is told.
+	// channels are the channels that get a notification.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RequestedTarget is one drifted object that a person asks to put back.
+// RequestedTarget is one drifted object that a person asks to remediate.
 type RequestedTarget struct {
 	// baselineName is the name of the object's Baseline.
 	// +required
@@ -19,36 +19,36 @@ type RequestedTarget struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	DriftedHash string `json:"driftedHash,omitempty"`
-	// revision names the BaselineRevision that a rollback leads to; left out, the last
-	// state that was ready.
+	// revision names the BaselineRevision that a rollback leads to. If unset, the last state
+	// that was ready.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Revision string `json:"revision,omitempty"`
 }
 
-// RemediationRequestSpec is what a person asks of a policy.
+// RemediationRequestSpec is the request of a person to a policy.
 type RemediationRequestSpec struct {
-	// policyName is the RemediationPolicy whose planner, limits and action count.
+	// policyName is the RemediationPolicy with the planner, limits and action that count.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	PolicyName string `json:"policyName,omitempty"`
-	// targets that are to be put back.
+	// targets are the objects to remediate.
 	// +required
 	// +listType=map
 	// +listMapKey=baselineName
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	Targets []RequestedTarget `json:"targets,omitempty"`
-	// requestedBy must be the authenticated user who creates the request. The plan
-	// never does what that user, or the author of the policy, may not.
+	// requestedBy must be the authenticated user that creates the request. The plan is bound by
+	// the permissions of that user, and of the author of the policy.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	RequestedBy string `json:"requestedBy,omitempty"`
-	// requestedByGroups are groups of that user whose rights the plan may use; each
-	// must be one of the authenticated user's.
+	// requestedByGroups are groups of that user that give the plan their permissions; each must
+	// be one of the authenticated user's.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -81,7 +81,7 @@ type RemediationRequestStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// outcome of the request; absent until it is answered.
+	// outcome is the outcome of the request; absent until it is answered.
 	// +optional
 	Outcome RequestOutcome `json:"outcome,omitempty"`
 	// planName is the plan that was made.
@@ -120,7 +120,7 @@ type RemediationRequest struct {
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is what is asked for; immutable.
+	// spec is the request; immutable.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a RemediationRequest is immutable; create another"
 	Spec RemediationRequestSpec `json:"spec,omitzero"`

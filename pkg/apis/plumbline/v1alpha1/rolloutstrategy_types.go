@@ -8,9 +8,9 @@ import (
 
 // RolloutStage is one step of a rollout.
 type RolloutStage struct {
-	// trafficPercentage of the requests that the canary gets: a whole number, or a string with
-	// at most two decimals. Only the first stage can have 0: then the canary runs in full size,
-	// and gets the requests of the override header alone.
+	// trafficPercentage is the traffic percentage of the requests that the canary gets: a whole
+	// number, or a string with at most two decimals. Only the first stage can have 0: then the
+	// canary runs in full size, and gets the requests of the override header alone.
 	// +required
 	TrafficPercentage *Percentage `json:"trafficPercentage,omitempty"`
 	// duration is the shortest time that the stage is measured, from when proxies have
@@ -21,8 +21,8 @@ type RolloutStage struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('0s') && duration(self) <= duration('168h')",message="a duration such as 10m, from 0s to 168h"
 	Duration *metav1.Duration `json:"duration,omitempty"`
-	// healthThreshold is the percentage of successful requests that the canary has to show: a
-	// whole number, or a string with at most two decimals, such as "99.95".
+	// healthThreshold is the percentage of successful requests that the canary has to show. It
+	// is a whole number, or a string with at most two decimals, such as "99.95".
 	// +optional
 	// +default=95
 	HealthThreshold *Percentage `json:"healthThreshold,omitempty"`
@@ -42,7 +42,7 @@ type RolloutStrategySpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Description string `json:"description,omitempty"`
-	// stages in their order.
+	// stages are the stages in their order.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -66,8 +66,9 @@ type RolloutStrategySpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?$') && duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="a duration such as 30s, from 10s to 1h"
 	HealthCheckInterval *metav1.Duration `json:"healthCheckInterval,omitempty"`
-	// queries of Prometheus that can hold or fail each stage in which the canary has requests.
-	// The strategy of a release can have queries only where the installation permits that.
+	// queries are the queries of Prometheus that can hold or fail each stage in which the canary
+	// has requests. The strategy of a release can have queries only where the installation
+	// permits that.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

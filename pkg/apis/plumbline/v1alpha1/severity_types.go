@@ -12,9 +12,9 @@ const (
 	SeverityInfo SeverityLevel = "Info"
 	// SeverityLow: can wait.
 	SeverityLow SeverityLevel = "Low"
-	// SeverityMedium: changes what the object does.
+	// SeverityMedium: changes the behavior of the object.
 	SeverityMedium SeverityLevel = "Medium"
-	// SeverityHigh: touches security or what is run.
+	// SeverityHigh: touches security or the executed program.
 	SeverityHigh SeverityLevel = "High"
 	// SeverityCritical: something essential is gone or replaced.
 	SeverityCritical SeverityLevel = "Critical"
@@ -39,16 +39,16 @@ const (
 
 // SeverityFactor is one weighted part of a severity score.
 type SeverityFactor struct {
-	// name of the factor.
+	// name is the name of the factor.
 	// +required
 	// +kubebuilder:validation:Enum=DriftType;DriftAge;EnvironmentCriticality;ComponentCriticality;BlastRadius
 	Name string `json:"name,omitempty"`
-	// score of the factor, 0 to 100.
+	// score is the score of the factor, 0 to 100.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Score int32 `json:"score"`
-	// weight of the factor in percent.
+	// weight is the weight of the factor in percent.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
@@ -65,7 +65,7 @@ type Severity struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Score int32 `json:"score"`
-	// factors that make up the score.
+	// factors are the factors that make up the score.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

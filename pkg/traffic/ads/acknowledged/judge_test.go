@@ -74,7 +74,7 @@ func lost(n, which int) []acknowledged.Wanted {
 var none acknowledged.Record
 
 // never is said of a proxy that may have had no stream at all, with what helps.
-const never = "is connected to no replica, and none remembers that it was: see the logs of its container plumbline-proxy, or delete the pod"
+const never = "is connected to no replica, and no replica remembers it: see the logs of its container plumbline-proxy, or delete the pod"
 
 func outOfSync(pod string, sequence uint64, why string, since time.Time) traffic.OutOfSync {
 	return traffic.OutOfSync{Name: "shop/" + pod, Has: sequence, Why: why, Since: since}

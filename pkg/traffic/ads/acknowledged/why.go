@@ -26,7 +26,7 @@ func (q Question) why(w Wanted, k known, unheard []string) string {
 // never is about a proxy that may have had no stream at all. It holds the decision up
 // until somebody looks after it, so what helps is said.
 func (w Wanted) never() string {
-	text := "is connected to no replica, and none remembers that it was: see the logs of its container plumbline-proxy, or delete the pod"
+	text := "is connected to no replica, and no replica remembers it: see the logs of its container plumbline-proxy, or delete the pod"
 	if w.By != "" {
 		text += ", or take the Service out of " + w.By
 	}

@@ -93,7 +93,7 @@ func (f *Follower) once(ctx context.Context, address string, mirror *Mirror) err
 }
 
 var (
-	errSilent  = fmt.Errorf("it has said nothing for %s", Silence)
+	errSilent  = fmt.Errorf("it has not reported for %s", Silence)
 	errEndless = fmt.Errorf("it has not come to an end within %s", patience)
 )
 

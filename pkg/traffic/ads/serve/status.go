@@ -21,7 +21,7 @@ type Connected struct {
 	Version [3]uint64
 	// Since is when its stream began.
 	Since time.Time
-	// Blocked says that it does not read what it is sent, and Waiting that it has not
+	// Blocked says that it does not read its stream, and Waiting that it has not
 	// asked yet, or waits for its turn to start; nothing more is known then.
 	Blocked, Waiting bool
 	// Counts are how many resources are in each stage.

@@ -78,7 +78,7 @@ func foreign(exprs []expr.Any) string {
 		names[i] = strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e), "*expr."))
 	}
 	if len(names) == 0 {
-		return "nothing that is known here"
+		return "an unknown expression"
 	}
 	return strings.Join(names, " ")
 }

@@ -40,7 +40,7 @@ func loopbackName() []byte { return append([]byte("lo"), make([]byte, unix.IFNAM
 // encode says a rule in the kernel's expressions.
 func encode(r redirect.Rule) ([]expr.Any, error) {
 	if r.Foreign != "" {
-		return nil, fmt.Errorf("the rule %q is not ours", r.Foreign)
+		return nil, fmt.Errorf("the rule %q is not one of Plumbline", r.Foreign)
 	}
 	exprs := encodeMatch(r.Match)
 	if exprs == nil {

@@ -83,7 +83,7 @@ func TestARuleOfOthersIsToldByItsParts(t *testing.T) {
 		want  string
 	}{
 		"something":                   {[]expr.Any{&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop}}, "counter verdict"},
-		"nothing":                     {nil, "nothing that is known here"},
+		"nothing":                     {nil, "an unknown expression"},
 		"a range that is not of bits": {maskedBy([]byte{0xff, 0, 0xff, 0}), "meta cmp payload bitwise cmp verdict"},
 	} {
 		t.Run(name, func(t *testing.T) {

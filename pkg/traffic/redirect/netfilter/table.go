@@ -131,5 +131,5 @@ func hook(c *nftables.Chain) redirect.Hook {
 		*c.Priority == *nftables.ChainPriorityNATDest && *c.Policy == nftables.ChainPolicyAccept {
 		return redirect.OutputNAT
 	}
-	return redirect.Hook(fmt.Sprintf("# not ours: type %s hook %d priority %d policy %d", c.Type, *c.Hooknum, *c.Priority, *c.Policy))
+	return redirect.Hook(fmt.Sprintf("# of another owner: type %s hook %d priority %d policy %d", c.Type, *c.Hooknum, *c.Priority, *c.Policy))
 }

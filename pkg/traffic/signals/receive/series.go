@@ -119,7 +119,7 @@ func (m *metric) countSamples(into []uint64) error {
 	for _, b := range m.buckets {
 		switch {
 		case math.IsNaN(b.bound), b.count > maxNumber:
-			return fmt.Errorf("a bucket up to %v with %d is none", b.bound, b.count)
+			return fmt.Errorf("a bucket up to %v with %d is not a bucket", b.bound, b.count)
 		case b.count < below:
 			return errors.New("a bucket has less than those below it")
 		}

@@ -141,7 +141,7 @@ func TestAStormOfStatusWrites(t *testing.T) {
 		// On a busy machine each attempt may end before its write: the version that it
 		// read is never the newest.
 		s := p.Status.Steps[i]
-		allBefore := strings.Contains(s.Message, fmt.Sprintf("%d times somebody else had written", attempts))
+		allBefore := strings.Contains(s.Message, fmt.Sprintf("%d times another writer had written", attempts))
 		if tried > attempts || tried < 1 && !allBefore {
 			t.Errorf("%s was written %d times: %s", name, tried, s.Message)
 		}

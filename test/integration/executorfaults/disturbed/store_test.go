@@ -140,7 +140,7 @@ func TestAPlanWithoutRecordsDoesNotBegin(t *testing.T) {
 	p := &v1alpha1.RemediationPlan{}
 	w.Eventually("the plan says why it does not begin", func() error {
 		w.Must(shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(plan), p))
-		if !strings.HasPrefix(p.Status.DeferralReason, "what was decided cannot be recorded: ") {
+		if !strings.HasPrefix(p.Status.DeferralReason, "the decision cannot be recorded: ") {
 			return fmt.Errorf("it waits for %q", p.Status.DeferralReason)
 		}
 		return nil
