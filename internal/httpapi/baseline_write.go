@@ -71,7 +71,7 @@ func checkBaseline(ctx context.Context, s *server, in *checkRequest) (*written[w
 		return nil, err
 	}
 	if !actions.IsCheckable(b) {
-		return nil, wire.NewProblem(wire.Refused, "nothing is left to check: it is retired, or no guard selects it any more")
+		return nil, wire.NewProblem(wire.Refused, "there is no object to check: it is retired, or no guard selects it any more")
 	}
 	value := actions.NewCheckValue(s.cluster.Now())
 	if err := actions.RequestCheck(ctx, s.cluster, b, value); err != nil {

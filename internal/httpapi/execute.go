@@ -166,7 +166,7 @@ func (x *executing) refuse(named []*v1alpha1.Baseline) error {
 		}
 	}
 	if len(faults) > 0 {
-		return wire.NewProblem(wire.Refused, "nothing was asked for: there is an object that is not put back", faults...)
+		return wire.NewProblem(wire.Refused, "no request was made: a target cannot be remediated", faults...)
 	}
 	return nil
 }

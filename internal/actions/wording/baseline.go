@@ -58,9 +58,9 @@ func NoteChange(c *actions.Change) string {
 	case c.Reordered:
 		return "reordered"
 	case c.Path == "" && c.Operation == string(diff.Added):
-		return "exists, and nobody trusted has created it"
+		return "exists, and no trusted writer has created it"
 	case c.Path == "" && c.Operation == string(diff.Removed):
-		return "is gone, and nobody trusted has removed it"
+		return "is gone, and no trusted writer has removed it"
 	}
 	return ""
 }

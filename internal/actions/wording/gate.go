@@ -45,8 +45,8 @@ func DescribeUnbound(names []string) string {
 	return "without limit or finding: " + strings.Join(names, ", ")
 }
 
-// DescribeCommand says how a person has a drift put back that is not put back without one.
-func DescribeCommand(e *explain.Explanation) string { return "To have it put back now: " + e.Command }
+// DescribeCommand names the command of a person for a drift that no plan remediates.
+func DescribeCommand(e *explain.Explanation) string { return "To remediate it now: " + e.Command }
 
 // DescribeGate is where a gate stands: what it is, what it must be, why, until when.
 func DescribeGate(g *explain.Gate, now time.Time) string {

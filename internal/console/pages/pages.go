@@ -62,7 +62,7 @@ func table() []page {
 		{view.ReleasesPath + "/{namespace}/{name}", "Release", view.ReleasesPath, nil, readRelease},
 		{view.AssessmentsPath, "Assessments", view.AssessmentsPath, []string{"namespace", "verdict"}, readAssessments},
 		{view.AssessmentsPath + "/{namespace}/{name}", "Assessment", view.AssessmentsPath, nil, readAssessment},
-		{view.WhoamiPath, "Who am I", view.WhoamiPath, []string{"namespace"}, readWhoami},
+		{view.WhoamiPath, "Whoami", view.WhoamiPath, []string{"namespace"}, readWhoami},
 	}
 }
 

@@ -99,7 +99,7 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 		"plans of the fleet":            {&v1alpha1.RemediationPlanList{}, "/", 200, "No RemediationPlan is shown: you may not list RemediationPlan in the whole cluster", "No plan and no release"},
 		"halts of the fleet":            {&v1alpha1.RemediationLedgerList{}, "/", 200, "Not known: you may not list RemediationLedger in the whole cluster", "halted nowhere"},
 		"Environments of the fleet":     {&v1alpha1.EnvironmentList{}, "/", 200, "Without a known Environment", "Environment production ("},
-		"policies behind drift":         {&v1alpha1.RemediationPolicyList{}, "/drift", 200, "What the policies will do is not known: you may not list RemediationPolicy", "no policy selects it"},
+		"policies behind drift":         {&v1alpha1.RemediationPolicyList{}, "/drift", 200, "The decisions of the policies are unknown: you may not list RemediationPolicy", "no policy selects it"},
 		"policies behind an object":     {&v1alpha1.RemediationPolicyList{}, "/objects/shop/deployments.apps.web", 200, "No policy was asked.", "no policy selects it"},
 		"plans":                         {&v1alpha1.RemediationPlanList{}, "/plans", 403, "you may not list RemediationPlan in the whole cluster", "There is no plan"},
 		"policies":                      {&v1alpha1.RemediationPolicyList{}, "/policies", 403, "you may not list RemediationPolicy in the whole cluster: the ClusterRole plumbline-view has this right", "There is no policy"},

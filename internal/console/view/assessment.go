@@ -58,7 +58,7 @@ func AssessmentOf(x *v1alpha1.EffectivenessAssessment, now time.Time) Page {
 	for _, name := range []effect.Name{effect.Health, effect.Alerts, effect.Metrics} {
 		components.Rows = append(components.Rows, texts(string(name), strings.TrimSpace(wording.DescribeComponent(x, name))))
 	}
-	gates := &Table{Caption: "What the verdict waits for", Columns: []string{"Gate", "State", "Value", "Until"}, Empty: "The verdict waits for nothing."}
+	gates := &Table{Caption: "Waits of the verdict", Columns: []string{"Gate", "State", "Value", "Until"}, Empty: "The verdict has no gate left."}
 	for _, g := range actions.ListEffectGates(x, now) {
 		state, until := Cell{Text: "passed", Mark: "✓", State: "gate-ok"}, Cell{}
 		if !g.Passed {

@@ -63,14 +63,14 @@ func DriftOf(in *Drift) Page {
 		{Name: "state", Label: "State", Value: in.Filter.State, Options: states},
 	}}
 	if in.Outlook.Unread != "" {
-		p.Unread = append(p.Unread, "What the policies will do is not known: "+in.Outlook.Unread)
+		p.Unread = append(p.Unread, "The decisions of the policies are unknown: "+in.Outlook.Unread)
 	}
 	drifted := keep(in.Baselines, in.selects)
 	wording.SortWorstFirst(drifted)
 	t := &Table{
 		Caption: "Findings, worst first",
-		Columns: []string{"Object", "State", "Severity", "Path", "Change", "Who", "Known by", "Since", "What follows"},
-		Empty:   "No object differs from what was authorized.",
+		Columns: []string{"Object", "State", "Severity", "Path", "Change", "User", "Known by", "Since", "Next"},
+		Empty:   "No object differs from its authorized state.",
 	}
 	for i := range drifted {
 		t.Rows = append(t.Rows, driftRows(in, &drifted[i])...)

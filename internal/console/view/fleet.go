@@ -42,7 +42,7 @@ func FleetOf(in *Fleet) Page {
 	sections := append([]Section{overview(in)}, environmentsOf(in)...)
 	return Page{
 		Title: "Fleet", Entry: FleetPath, Time: in.Now, Unread: in.Unread.sentences(), Filters: []Filter{namespaceFilter(in.Namespace)},
-		Sections: append(sections, Section{Title: "What runs", Table: runningOf(in)}, Section{Title: "What is halted", Table: haltedOf(in)}),
+		Sections: append(sections, Section{Title: "Under way", Table: runningOf(in)}, Section{Title: "Halts", Table: haltedOf(in)}),
 	}
 }
 
@@ -114,7 +114,7 @@ func gridRow(namespace string, baselines []*v1alpha1.Baseline, now time.Time) Gr
 		}
 	}
 	if more := len(baselines) - maxCells; more > 0 {
-		row.More = fmt.Sprintf("and %d more, none of them worse", more)
+		row.More = fmt.Sprintf("and %d more, each as good or better", more)
 	}
 	row.Summary = summary.String()
 	return row

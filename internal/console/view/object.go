@@ -34,12 +34,12 @@ func ObjectOf(in *Object) Page {
 	b := in.Baseline
 	p := Page{Title: wording.QualifiedName(b), Entry: DriftPath, Time: in.Now, Unread: in.Unread.sentences()}
 	if in.Outlook.Unread != "" {
-		p.Unread = append(p.Unread, "What the policies will do is not known: "+in.Outlook.Unread)
+		p.Unread = append(p.Unread, "The decisions of the policies are unknown: "+in.Outlook.Unread)
 	}
 	p.Sections = []Section{
 		{Title: "State", Lines: stateLines(b, in.Now), Facts: checksOf(b, in.Now)},
 		{Title: "Differences", Table: in.differences(), Lines: in.asides()},
-		{Title: "What follows", Table: outlookOf(in), Lines: requestsOf(b)},
+		{Title: "Next", Table: outlookOf(in), Lines: requestsOf(b)},
 		{Title: "Timeline", Table: timelineOf(in)},
 	}
 	return p
@@ -69,9 +69,9 @@ func checksOf(b *v1alpha1.Baseline, now time.Time) []wording.Field {
 // differences is the difference and the blame in one: each path with its values, and the user who
 // changed the path. Without the live object it has what the last check has found.
 func (in *Object) differences() *Table {
-	t := &Table{Columns: []string{"Path", "Authorized", "Live", "Who", "Known by", "Since", "Drift", "Touches", "Field manager"}}
+	t := &Table{Columns: []string{"Path", "Authorized", "Live", "User", "Known by", "Since", "Drift", "Touches", "Field manager"}}
 	if in.Difference != nil {
-		t.Caption, t.Empty = "Differences between the authorized and the live object", "Nothing differs from what was authorized."
+		t.Caption, t.Empty = "Differences between the authorized and the live object", "The live object has its authorized state."
 		for i := range in.Difference.Changes {
 			c := &in.Difference.Changes[i]
 			path := strings.TrimSpace(wording.NamePath(c.Path) + " " + wording.NoteChange(c))
@@ -122,7 +122,7 @@ func (in *Object) asides() []string {
 }
 
 func outlookOf(in *Object) *Table {
-	t := &Table{Caption: "What each policy does about the drift", Columns: []string{"Policy", "Verdict", "Command"}}
+	t := &Table{Caption: "Decision of each policy about the drift", Columns: []string{"Policy", "Verdict", "Command"}}
 	for i := range in.Outlook.Explanations {
 		e := &in.Outlook.Explanations[i]
 		t.Rows = append(t.Rows, []Cell{link(pathOf(PoliciesPath, e.Policy), e.Policy), text(wording.DescribeVerdict(e, in.Now)), text(e.Command)})
@@ -144,7 +144,7 @@ func requestsOf(b *v1alpha1.Baseline) []string {
 	if actions.StandingOf(b) > actions.StandingUnknown {
 		return nil
 	}
-	return []string{"To authorize what runs now: " + command("accept"), "To have it checked now: " + command("check")}
+	return []string{"To authorize the live state: " + command("accept"), "To check it now: " + command("check")}
 }
 
 // happening is a line of the timeline.
@@ -158,7 +158,7 @@ type happening struct {
 func timelineOf(in *Object) *Table {
 	all := slices.Concat(in.authorizations(), in.changes(), in.steps(), in.verdicts())
 	slices.SortStableFunc(all, func(x, y happening) int { return y.at.Compare(x.at.Time) })
-	t := &Table{Caption: "What has happened to the object, the newest first", Columns: []string{"When", "What", "About"}, Empty: "No time is known."}
+	t := &Table{Caption: "Events of the object, the newest first", Columns: []string{"Time", "Event", "About"}, Empty: "No time is known."}
 	for _, h := range all {
 		t.Rows = append(t.Rows, []Cell{
 			{Text: wording.FormatTime(&h.at, in.Now), UTC: wording.FormatTimestamp(h.at)}, text(h.what), {Path: h.path, Text: h.about},

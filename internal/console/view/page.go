@@ -105,7 +105,7 @@ const (
 func navigation(current string) []entry {
 	entries := []entry{
 		{Path: FleetPath, Label: "Fleet"}, {Path: DriftPath, Label: "Drift"}, {Path: PlansPath, Label: "Plans"}, {Path: PoliciesPath, Label: "Policies"},
-		{Path: ReleasesPath, Label: "Releases"}, {Path: AssessmentsPath, Label: "Assessments"}, {Path: WhoamiPath, Label: "Who am I"},
+		{Path: ReleasesPath, Label: "Releases"}, {Path: AssessmentsPath, Label: "Assessments"}, {Path: WhoamiPath, Label: "Whoami"},
 	}
 	for i := range entries {
 		entries[i].Current = entries[i].Path == current

@@ -190,7 +190,7 @@ func endLines(e *progress.Explanation) []string {
 }
 
 func historyOf(in *v1alpha1.RolloutStatus) *Table {
-	t := &Table{Caption: "What has happened, the newest first", Columns: []string{"When", "Run", "Event", "Message"}, Empty: "The status has no history."}
+	t := &Table{Caption: "Events, the newest first", Columns: []string{"Time", "Run", "Event", "Message"}, Empty: "The status has no history."}
 	for _, e := range slices.Backward(in.History) {
 		stamp := wording.FormatTimestamp(e.EventTime)
 		t.Rows = append(t.Rows, []Cell{{Text: stamp, UTC: stamp}, text(fmt.Sprint(e.Run)), text(e.Event), text(e.Message)})

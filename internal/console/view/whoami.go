@@ -29,7 +29,7 @@ var Rights = []Right{
 	{"read bodies of revisions", "get", "baselinerevisions", "plumbline-history"},
 	{"accept drift and ask for checks", "update", "baselines", "plumbline-admin"},
 	{"execute, pause, resume and cancel plans", "update", "remediationplans", "plumbline-plan-operator"},
-	{"have drift put back now", "create", "remediationrequests", "plumbline-remediator"},
+	{"remediate drift now", "create", "remediationrequests", "plumbline-remediator"},
 	{"write releases", "update", "abreleases", "plumbline-release"},
 	{"write policies", "update", "remediationpolicies", "plumbline-policy-author"},
 	{"halt remediation", "update", "remediationledgers", "plumbline-ledger-operator"},
@@ -82,7 +82,7 @@ func WhoamiOf(in *Whoami) Page {
 		t.Rows = append(t.Rows, []Cell{text(a.Means), text(a.Verb + " " + a.Resource), answer, role})
 	}
 	return Page{
-		Title: "Who am I", Entry: WhoamiPath, Time: in.Now, Filters: []Filter{namespaceFilter(in.Namespace)},
+		Title: "Whoami", Entry: WhoamiPath, Time: in.Now, Filters: []Filter{namespaceFilter(in.Namespace)},
 		Sections: []Section{
 			{Title: "You", Facts: []wording.Field{
 				{Label: "User", Value: wording.NameActor(in.User.Username)}, {Label: "Groups", Value: strings.Join(in.User.Groups, ", ")},

@@ -17,7 +17,7 @@ type Preview struct {
 	Eligible int `json:"eligible"`
 	// Problems of the policy that the schema does not see; with any there are no plans.
 	Problems   []string         `json:"problems,omitempty"`
-	WaitingFor string           `json:"waitingFor,omitempty" doc:"What the policy as a whole waits for."`
+	WaitingFor string           `json:"waitingFor,omitempty" doc:"Reason of the wait of the whole policy."`
 	NextLookAt *time.Time       `json:"nextLookAt,omitempty" doc:"When the plans may be others."`
 	Notify     []string         `json:"notify,omitempty" doc:"Objects of which people are told, and that are not written."`
 	Plans      []Plan           `json:"plans" doc:"Plans that are not stored; their ids are zeros."`

@@ -30,7 +30,7 @@ func TestThePageNamesTestsThatExist(t *testing.T) {
 			t.Errorf("there is no %s", m[1])
 		}
 	}
-	_, section, _ := strings.Cut(page, "## What goes wrong")
+	_, section, _ := strings.Cut(page, "## Problems of webhooks")
 	if rows := len(regexp.MustCompile(`(?m)^\| \d+ \|`).FindAllString(section, -1)); rows != 39 {
 		t.Errorf("%d rows", rows)
 	}

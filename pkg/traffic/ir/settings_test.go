@@ -15,7 +15,7 @@ import (
 // M2: each setting is an annotation of the Service, and a value that is refused is named.
 func TestSettingsAreReadFromAnnotationsOfTheService(t *testing.T) {
 	refused := func(annotation, value, fix string) string {
-		return `Service shop/web: InvalidSetting: the annotation plumbline.dev/` + annotation + ` has "` + value + `", so the default is in force: ` + fix
+		return `Service shop/web: InvalidSetting: the annotation plumbline.dev/` + annotation + ` has "` + value + `", so the default is active: ` + fix
 	}
 	tests := map[string]struct {
 		annotations map[string]string

@@ -46,7 +46,7 @@ func TestGatesThatNothingAsksAreRefused(t *testing.T) {
 		"an unknown placeholder":                   {named, gated(query, unknown), rollout.Installation{Prometheus: true}, `queries[1].name: another query is named "errors"` + "\n" + "queries[1].query: unknown placeholder $(pod)"},
 		"a strategy without queries":               {named, gated(), rollout.Installation{}, ""},
 		"a webhook":                                {hook, nil, rollout.Installation{GateSecrets: []string{"keys", "hook"}}, ""},
-		"a webhook whose URL is not to be read":    {hook, nil, rollout.Installation{GateSecrets: []string{"keys"}}, "spec.rollout.gates.webhooks[0].destination.name: gates may not read Secret hook: add the Secret to delivery.gateSecrets"},
+		"a webhook whose URL is not to be read":    {hook, nil, rollout.Installation{GateSecrets: []string{"keys"}}, "spec.rollout.gates.webhooks[0].destination.name: gates may not read Secret hook: add the Secret to the chart value delivery.gateSecrets"},
 		"a webhook whose key is not to be read":    {hook, nil, rollout.Installation{GateSecrets: []string{"hook"}}, "spec.rollout.gates.webhooks[0].signingKey.name: gates may not read Secret keys"},
 	}
 	for name, tc := range tests {

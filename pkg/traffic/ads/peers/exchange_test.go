@@ -222,7 +222,7 @@ func TestAReplicaThatTalksNonsenseIsCutOff(t *testing.T) {
 		},
 		"nothing": {
 			func(s grpc.ServerStream) error { <-s.Context().Done(); return nil },
-			"said nothing for 6s",
+			"has not reported for 6s",
 		},
 		"that it has had enough": {
 			func(grpc.ServerStream) error { return errors.New("no more") },

@@ -19,7 +19,7 @@ func TestABrowserShowsEachPage(t *testing.T) {
 	viewer := openConsole(t, "vic", "viewers")
 	for path, title := range map[string]string{
 		"/": "Fleet", "/drift?namespace=" + tenant: "Drift", "/plans": "Plans", "/plans/" + tenant + "/browsed": "Plan " + tenant + "/browsed", "/policies": "Policies",
-		"/releases": "Releases", "/assessments": "Assessments", "/whoami": "Who am I",
+		"/releases": "Releases", "/assessments": "Assessments", "/whoami": "Whoami",
 	} {
 		t.Run(title, func(t *testing.T) {
 			dom, complaints := chromium.Open(t, viewer.withKey(t, path))
