@@ -127,9 +127,12 @@ func aimsAtSteps() []Aim {
 		{"workers", []string{"plan beside a plan of the same process"}, func(c *scenario, rng *rand.Rand) {
 			c.workers, c.second, c.limits.MaxConcurrent = 2, pick(rng, "other", "other", "same"), 2
 		}},
-		{"neighbors", []string{"step Skipped AlreadyDesired", "step Skipped Claimed"}, func(c *scenario, _ *rand.Rand) {
+		{"neighbors", []string{"step Skipped AlreadyDesired", "step Skipped Claimed"}, func(c *scenario, rng *rand.Rand) {
 			c.second, c.limits.MaxConcurrent = "same", 2
 			c.hire(eager("restorer", "bot", (*person).restores))
+			// A plan meets a claim between the claim of another plan and its write, which a store holds up.
+			c.store = pick(rng, storeFails, storeHangs)
+			c.hire(eager("store-breaker", "root", (*person).breaksStore), eager("second-store-breaker", "root", (*person).breaksStore))
 		}},
 	}
 }
