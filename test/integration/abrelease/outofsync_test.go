@@ -79,7 +79,7 @@ func TestAReleaseTellsWhatProxiesDoNotFollowOfItsService(t *testing.T) {
 	}
 	release := s.release("web", "{type: Percentage, percentages: {stable: 90, canary: 10}}")
 	s.says(release, v1alpha1.ConditionReady, metav1.ConditionTrue, "proxies do not follow its trafficDistribution PreferSameZone")
-	s.says(release, v1alpha1.ConditionDegraded, metav1.ConditionTrue, "clients that connect to "+svc.Spec.ClusterIPs[1]+" of Service web pass the split")
+	s.says(release, v1alpha1.ConditionDegraded, metav1.ConditionTrue, "clients that connect to "+svc.Spec.ClusterIPs[1]+" of Service web bypass the split")
 
 	s.edit(svc, func() {
 		svc.Spec.TrafficDistribution, svc.Spec.IPFamilyPolicy = nil, new(corev1.IPFamilyPolicySingleStack)

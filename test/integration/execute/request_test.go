@@ -118,7 +118,7 @@ func TestDriftThatIsTooOldForThePolicyIsPutBackForWhoAsks(t *testing.T) {
 	}
 
 	w.remediates("oscar", 1, append(of, "deployment/web", "deployment/api"),
-		"is not put back: BlastRadius: one operation has at most 1 target", " begun")
+		"is not remediated: BlastRadius: one operation has at most 1 target", " begun")
 	plan := w.Ended(w.onlyPlan())
 	planned := &plan.Spec.Plan
 	if plan.Status.Phase != v1alpha1.PlanSucceeded || planned.InitiatedBy != "oscar" || planned.Requester != "oscar" || planned.Request == nil {

@@ -131,7 +131,7 @@ func TestEvidenceOutlivesTheRelease(t *testing.T) {
 	}
 	values := []string{"--set", "executor.enabled=true", "--set", "executor.namespaces={" + tenant + "}"}
 	out := r.run(t, append([]string{"install", rendered.Release, rendered.ChartDir(), "--create-namespace"}, values...)...)
-	if !strings.Contains(out, "The executor runs. It may put back the guarded kinds in: "+tenant) {
+	if !strings.Contains(out, "The executor runs. It may remediate the guarded kinds in: "+tenant) {
 		t.Errorf("the notes do not say where the executor may write:\n%s", out)
 	}
 	first := r.evidenceKey(t)

@@ -55,7 +55,7 @@ func TestTheAuthorOfARunDecidesNothingInPlaceOfTheJudge(t *testing.T) {
 	}
 	const (
 		isAuthor = "approval is NotAuthor, and "
-		weaker   = "takes another user than alice or bob, who has the verb approve"
+		weaker   = "takes another user than alice or bob, with the verb approve"
 		lowers   = `{"spec":{"rollout":{"approval":"Anyone","requestedBy":%q}}}`
 		removes  = `{"spec":{"rollout":null,"variations":[{"name":"stable","workload":{"kind":"Deployment","name":"web"}},{"name":"canary","workload":{"kind":"Deployment","name":"other"}}]}}`
 	)

@@ -56,7 +56,7 @@ func (s *shop) anotherUserApproves(r *v1alpha1.ABRelease) {
 		}
 	}
 	s.must(ask(ann, "ann", "Advance", 2, `,"stage":3`))
-	refused("stage 2 wants an approval and has none")
+	refused("stage 2 needs an approval and has no approval")
 	s.must(ask(ann, "ann", "Skip", 2, ""))
 	inStage(2, 2)
 	if err := ask(amy, "amy", "Approve", 2, ""); !apierrors.IsForbidden(err) {

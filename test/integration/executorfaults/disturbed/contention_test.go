@@ -123,6 +123,10 @@ func TestAStormOfStatusWrites(t *testing.T) {
 	}()
 	plan := w.MakePlan()
 	e := shared.Start(t, f, "")
+	// Each of the two steps may take all attempts, whose pauses grow.
+	w.UntilPlan(plan, "the first step has ended", func(p *v1alpha1.RemediationPlan) bool {
+		return len(p.Status.Steps) > 0 && (p.Status.Steps[0].State == v1alpha1.StepVerified || p.Status.Steps[0].State == v1alpha1.StepSkipped)
+	})
 	p := w.Ended(plan)
 	cancel()
 	<-ended

@@ -88,7 +88,7 @@ func TestAnExecutorKilledWhileItsStoreIsOut(t *testing.T) {
 	remediation.Rollouts(t, shared.Config)
 	// A plan that was granted nothing yet cannot say that it waits, since that is a decision.
 	waits := func(p *v1alpha1.RemediationPlan) bool {
-		return strings.HasPrefix(p.Status.DeferralReason, "what was decided cannot be recorded: ")
+		return strings.HasPrefix(p.Status.DeferralReason, "the decision cannot be recorded: ")
 	}
 	told := func(p *v1alpha1.RemediationPlan) bool { return p.Status.Steps[0].Settled == v1alpha1.Enabled }
 	writes := map[string]func(*v1alpha1.RemediationPlan) bool{failpoint.Claimed: waits, failpoint.Effect: told, failpoint.Applied: told}
