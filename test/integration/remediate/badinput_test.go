@@ -55,7 +55,7 @@ func TestAPolicyThatReadsLikeAMistakeSaysSo(t *testing.T) {
 			func(s *v1alpha1.RemediationPolicySpec) {
 				s.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "nothing"}}
 			},
-			reads(policy.ConditionTargetsSelected, metav1.ConditionFalse, "NoObjects", "none of the 2 guarded objects"), false,
+			reads(policy.ConditionTargetsSelected, metav1.ConditionFalse, "NoObjects", "0 of the 2 guarded objects"), false,
 		},
 		"a selector of everything": {
 			func(s *v1alpha1.RemediationPolicySpec) {
