@@ -132,7 +132,7 @@ func (s Ruleset) String() string {
 func (r Rule) String() string {
 	switch {
 	case r.Foreign != "":
-		return "# not ours: " + r.Foreign
+		return "# of another owner: " + r.Foreign
 	case r.RedirectTo != 0:
 		return fmt.Sprintf("%s redirect to :%d", r.Match, r.RedirectTo)
 	}

@@ -94,7 +94,7 @@ func TestTheTextOfATableNamesForeignParts(t *testing.T) {
 		"an empty table":         {Ruleset{}, "table inet plumbline {\n}\n"},
 		"a table with flags":     {Ruleset{Flagged: true}, "table inet plumbline {\n\t# of another owner: flags of the table\n}\n"},
 		"a chain without a hook": {Ruleset{Chains: []Chain{{Name: "more"}}}, "table inet plumbline {\n\tchain more {\n\t}\n}\n"},
-		"a foreign rule":         {Ruleset{Chains: []Chain{{Name: "output", Rules: []Rule{{Foreign: "counter"}}}}}, "table inet plumbline {\n\tchain output {\n\t\t# not ours: counter\n\t}\n}\n"},
+		"a foreign rule":         {Ruleset{Chains: []Chain{{Name: "output", Rules: []Rule{{Foreign: "counter"}}}}}, "table inet plumbline {\n\tchain output {\n\t\t# of another owner: counter\n\t}\n}\n"},
 		"a rule without a field": {Ruleset{Chains: []Chain{{Name: "output", Rules: []Rule{{}}}}}, "table inet plumbline {\n\tchain output {\n\t\t# unknown field 0 accept\n\t}\n}\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -353,7 +353,7 @@ func TestWhatIsWrongWithAPolicyIsSaid(t *testing.T) {
 	w.Must(w.As(platform).Update(w.Ctx(), p))
 	w.untilPolicy("it selects nothing", func(p *v1alpha1.RemediationPolicy) error {
 		c := meta.FindStatusCondition(p.Status.Conditions, policy.ConditionTargetsSelected)
-		if c == nil || !strings.Contains(c.Message, "none of the 1 guarded object of") {
+		if c == nil || !strings.Contains(c.Message, "0 of the 1 guarded object of") {
 			return fmt.Errorf("the condition is %+v", c)
 		}
 		return nil
