@@ -145,15 +145,15 @@ func (e *Executor) Carry(ctx context.Context, key types.NamespacedName) (Outcome
 			}
 			again, err := r.writeStatus(ctx, x)
 			if err != nil || again {
-				return Outcome{Until: e.Time.Now(), Why: "another writer changed the plan"}, err
+				return Outcome{Until: e.Time.Now(), Why: overtaken}, err
 			}
 		default:
-			again, err := r.overtaken(ctx, effect)
+			again, err := r.isOvertaken(ctx, effect)
 			if err == nil && !again {
 				err = r.carry(ctx, effect)
 			}
 			if again || err != nil {
-				return Outcome{Until: e.Time.Now(), Why: "somebody else wrote the plan"}, err
+				return Outcome{Until: e.Time.Now(), Why: overtaken}, err
 			}
 		}
 		if ctx.Err() != nil { // the lease may be lost: nothing more is sent
@@ -194,9 +194,12 @@ func (r *run) hold(x *protocol.WriteStatus) {
 	r.forget(x.Forget)
 }
 
-// overtaken says that the plan was written while a status that passes was held. It is asked with the
+// overtaken is the reason to read all again.
+const overtaken = "another writer changed the plan"
+
+// isOvertaken says that the plan was written while a status that passes was held. It is asked with the
 // other brakes: a person who brakes the plan writes it, and the store may hang after that.
-func (r *run) overtaken(ctx context.Context, effect protocol.Effect) (bool, error) {
+func (r *run) isOvertaken(ctx context.Context, effect protocol.Effect) (bool, error) {
 	if _, looks := effect.(protocol.Look); r.before == nil || !looks {
 		return false, nil
 	}

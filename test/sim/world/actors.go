@@ -395,8 +395,3 @@ func (p *person) erasesNamespace() {
 
 // ledgerNames are the two ledgers.
 var ledgerNames = []string{"plumbline-cluster", environment}
-
-// replica is how far one of the API servers is behind: some writes, or none.
-func (w *World) replica(_ string, now int64) int64 {
-	return max(1, now-w.s.Rand().Int64N(behind))
-}

@@ -376,3 +376,8 @@ func final(plan apiserver.Object) bool {
 func announced(plan *v1alpha1.RemediationPlan) bool {
 	return meta.IsStatusConditionTrue(plan.Status.Conditions, v1alpha1.ConditionAnnounced)
 }
+
+// replica is how far one of the API servers is behind: some writes, or none.
+func (w *World) replica(_ string, now int64) int64 {
+	return max(1, now-w.s.Rand().Int64N(behind))
+}
