@@ -25,10 +25,13 @@ PROMETHEUS=$(bin/cluster which prometheus)
 ALERTMANAGER=$(bin/cluster which alertmanager)
 export KUBEBUILDER_ASSETS HELM ENVOY ENVOY_OLDEST PROMETHEUS ALERTMANAGER
 while read -r package test; do
-  tags=integration times=3
-  if [[ $package == test/e2e ]]; then tags=e2e times=1; fi
   printf '\n== %s %s runs again\n' "$package" "$test"
-  if ! go test -vet=off -count="$times" -tags "$tags" -timeout 30m -run "^$test\$" "./$package" </dev/null; then
+  tags=integration times=3 module=.
+  case $package in
+  test/e2e | test/hack/demo) tags=e2e times=1 ;;
+  hack/cluster) tags=cluster times=1 module=$package package=. ;;
+  esac
+  if ! go -C "$module" test -vet=off -count="$times" -tags "$tags" -timeout 30m -run "^$test\$" "./$package" </dev/null; then
     cat "$reasons" >>bin/stages/failures
     exit 1
   fi

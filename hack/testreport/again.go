@@ -22,7 +22,7 @@ const maxAgain = 2
 var crash = regexp.MustCompile(`^(panic: |fatal error: |WARNING: DATA RACE|\*\*\* Test killed)`)
 
 // runAgain matches the packages whose tests depend on the time of other processes.
-var runAgain = regexp.MustCompile(`^(test/integration/|test/e2e$)`)
+var runAgain = regexp.MustCompile(`^(test/integration/|(test/e2e|test/hack/demo|hack/cluster)$)`)
 
 // testsToRunAgain returns lines "package test" of the tests that failed. It returns no
 // line unless a second run can tell a rare failure from a lasting one: each failure is

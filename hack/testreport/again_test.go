@@ -15,12 +15,13 @@ import (
 
 func TestFewFailuresOfRealPartsRunAgain(t *testing.T) {
 	failed := func(names ...string) (events []string) {
+		pkg, test := "test/integration/a", ""
 		for _, name := range names {
-			pkg, test, _ := strings.Cut(name, " ")
+			pkg, test, _ = strings.Cut(name, " ")
 			events = append(events, `{"Action":"output","Package":"`+module+pkg+`","Test":"`+test+`","Output":"    a_test.go:6: it is bad\n"}`,
 				`{"Action":"fail","Package":"`+module+pkg+`","Test":"`+test+`"}`)
 		}
-		return append(events, `{"Action":"fail","Package":"`+module+`test/integration/a","Elapsed":1}`)
+		return append(events, `{"Action":"fail","Package":"`+module+pkg+`","Elapsed":1}`)
 	}
 	says := func(text string, events []string) []string {
 		return append([]string{`{"Action":"output","Package":"` + module + `test/integration/a","Output":"` + text + `\n"}`}, events...)
@@ -35,6 +36,9 @@ func TestFewFailuresOfRealPartsRunAgain(t *testing.T) {
 		"two tests run again":                           {failed(a, b), a + "\n" + b + "\n"},
 		"three failures are no question of luck":        {failed(a, b, c), ""},
 		"a test of one package alone has no excuse":     {failed("pkg/traffic TestA"), ""},
+		"a test of whole clusters runs again":           {failed("hack/cluster TestA"), "hack/cluster TestA\n"},
+		"a test of the demo runs again":                 {failed("test/hack/demo TestA"), "test/hack/demo TestA\n"},
+		"a unit test of the clusters has no excuse":     {failed("hack/cluster/internal/plan TestA"), ""},
 		"a package that failed without a test has none": {failed(), ""},
 		"a race has none":                               {says("WARNING: DATA RACE", failed(a)), ""},
 		"a panic has none":                              {says("panic: test timed out after 30m0s", failed(a)), ""},

@@ -47,7 +47,8 @@ func (m Manager) status(ctx context.Context, name string) Status {
 		return Status{Name: name, Problem: err.Error()}
 	}
 	status := Status{Name: name, Server: record.Server(), Started: record.Started}
-	if err := Health(ctx, record); err != nil {
+	// The same patience as that of up, so that both call the same clusters broken.
+	if err := m.healthyWithin(ctx, record, healthPatience); err != nil {
 		status.Problem = err.Error()
 	}
 	return status
