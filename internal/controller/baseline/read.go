@@ -41,6 +41,8 @@ type subject struct {
 	// follows each write.
 	baseline *v1alpha1.Baseline
 	state    specguard.State
+	// cachedVersion is the version of the Baseline that the cache had; empty if it had none.
+	cachedVersion string
 	// cold: the state was made from the Baseline, not remembered.
 	cold        bool
 	terminating bool
@@ -79,6 +81,15 @@ func (s *subject) name() string {
 
 func (s *subject) baselineName() types.NamespacedName {
 	return types.NamespacedName{Namespace: s.key.Namespace, Name: s.name()}
+}
+
+// unseen returns the Baseline if the cache may lack it: a second copy of each Baseline would
+// take a third of the assessor's memory.
+func (s *subject) unseen() *v1alpha1.Baseline {
+	if s.baseline.ResourceVersion == s.cachedVersion {
+		return nil
+	}
+	return s.baseline
 }
 
 // unguarded says that no guard in force selects the object.
@@ -211,6 +222,11 @@ func (r *Reconciler) readBaseline(ctx context.Context, s *subject) error {
 		cached = nil
 	case err != nil:
 		return fmt.Errorf("reading baseline %s: %w", s.baselineName(), err)
+	}
+	if cached != nil {
+		s.cachedVersion = cached.ResourceVersion
+		// The event of the cache may have come before the answer to the write.
+		r.memory.caughtUp(s.key, cached)
 	}
 	memory, remembers := r.memory.get(s.key)
 	s.baseline = cached

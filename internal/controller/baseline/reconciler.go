@@ -172,7 +172,7 @@ func (r *Reconciler) settle(s *subject, d *decision) {
 		return
 	}
 	r.memory.put(s.key, remembered{
-		state: d.state, context: s.context, due: d.due, written: s.baseline, asked: s.lastAnnotations(),
+		state: d.state, context: s.context, due: d.due, written: s.unseen(), asked: s.lastAnnotations(),
 	})
 	r.Agenda.EndCheck(s.key, s.check)
 	r.appoint(s)
