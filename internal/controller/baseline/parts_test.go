@@ -76,7 +76,7 @@ func TestABaselineThatTheCacheHasIsNotKeptASecondTime(t *testing.T) {
 		t.Error("a Baseline that the cache may lack would not be kept")
 	}
 	r.memory.put(webKey, remembered{written: s.baseline})
-	read()
+	r.catchUp(t.Context(), s)
 	if got, _ := r.memory.get(webKey); got.written != nil {
 		t.Error("the Baseline is kept after the cache had it")
 	}

@@ -225,8 +225,6 @@ func (r *Reconciler) readBaseline(ctx context.Context, s *subject) error {
 	}
 	if cached != nil {
 		s.cachedVersion = cached.ResourceVersion
-		// The event of the cache may have come before the answer to the write.
-		r.memory.caughtUp(s.key, cached)
 	}
 	memory, remembers := r.memory.get(s.key)
 	s.baseline = cached
