@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,12 +22,13 @@ import (
 // The inputs of the form beside the fields.
 const (
 	versionInput   = "version"
+	shownInput     = "shown"
 	confirmedInput = "confirmed"
 )
 
 // editVerb replaces a policy, after a dry run and a look at the changes.
 func editVerb() verb {
-	v := verb{name: "edit", sent: "save the policy", inputs: []string{versionInput, confirmedInput}, asks: readEdit, request: replacementOf}
+	v := verb{name: "edit", sent: "save the policy", inputs: []string{versionInput, shownInput, confirmedInput}, asks: readEdit, hasValues: true, request: replacementOf}
 	for i := range view.PolicyFields {
 		if f := &view.PolicyFields[i]; f.IsSeveral {
 			v.several = append(v.several, f.Name)
@@ -74,13 +76,18 @@ func policyBody(p *v1alpha1.RemediationPolicy) (map[string]any, error) {
 	return body, nil
 }
 
-// applyFields gives a policy the values of a form. An empty value stands for the default. A number that is none is
-// for the API to refuse.
+// applyFields gives a policy the values that the caller has changed in a form. An empty value stands for the
+// default. A number that is none is for the API to refuse.
 func applyFields(body map[string]any, values url.Values) {
+	shown := map[string][]string{}
+	if err := json.Unmarshal([]byte(values.Get(shownInput)), &shown); err != nil {
+		shown = map[string][]string{} // each value counts as changed
+	}
 	for i := range view.PolicyFields {
 		field := &view.PolicyFields[i]
 		value := values.Get(field.Name)
 		switch {
+		case slices.Equal(slices.DeleteFunc(slices.Clone(values[field.Name]), isEmpty), shown[field.Name]):
 		case field.IsSeveral && len(values[field.Name]) > 0:
 			several := []any{}
 			for _, one := range values[field.Name] {
@@ -97,6 +104,8 @@ func applyFields(body map[string]any, values url.Values) {
 		}
 	}
 }
+
+func isEmpty(value string) bool { return value == "" }
 
 func isNumber(value string) bool {
 	number, err := strconv.Atoi(value)
@@ -135,6 +144,10 @@ func readEdit(r *reader) (view.Page, error) {
 	if r.request.Method == http.MethodPost {
 		applyFields(body, r.values)
 	}
-	in.After, in.Now = fieldsOf(body), r.Now()
+	shown, err := json.Marshal(in.Before)
+	if err != nil {
+		return view.Page{}, fmt.Errorf("encoding the values of a policy: %w", err)
+	}
+	in.Shown, in.After, in.Now = string(shown), fieldsOf(body), r.Now()
 	return view.PolicyEditOf(&in), nil
 }

@@ -66,3 +66,21 @@ func TestAPolicyIsSavedAfterALookAtItsChanges(t *testing.T) {
 		t.Errorf("stored %+v %s", p.Spec, diff)
 	}
 }
+
+// Another user changes a limit while the form is open: the form that is refused has that change, and the values of the
+// caller.
+func TestAConflictKeepsTheChangesOfBoth(t *testing.T) {
+	b := open(t, workshop(t), alice())
+	b.cluster.Allows = allowsAll
+	shown := url.Values{"shown": {`{"maxRemediationsPerHour":["10"],"maxRemediationsPerDay":["50"],"allowedDays":["monday"]}`}, "version": {`"x.1"`}}
+	shown["maxRemediationsPerHour"], shown["maxRemediationsPerDay"], shown["allowedDays"] = []string{"10"}, []string{"60"}, []string{"monday"}
+	p := stored(b, &v1alpha1.RemediationPolicy{}, "production")
+	p.Spec.Safety.MaxPerHour = 8
+	clitest.Must(t, b.Update(t.Context(), p))
+	w := b.post("/policies/production/edit", shown)
+	for _, want := range []string{`name="maxRemediationsPerHour" value="8"`, `name="maxRemediationsPerDay" value="60"`, `name="allowedDays" value="monday">`} {
+		if w.Code != http.StatusPreconditionFailed || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%d, want %q in %s", w.Code, want, w.Body)
+		}
+	}
+}

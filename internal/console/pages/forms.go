@@ -35,6 +35,8 @@ type verb struct {
 	asks func(*reader) (view.Page, error)
 	// queries are the parameters of that page.
 	queries []string
+	// hasValues says that the page that asks again has the values of the form already.
+	hasValues bool
 }
 
 // request is one to the REST API of the console.
@@ -193,7 +195,10 @@ func readForm(w http.ResponseWriter, r *http.Request, v *verb) (url.Values, erro
 // refusalOf tells what is wrong beside the input that it is about. What is about no input of the form is told
 // at its top.
 func refusalOf(v *verb, problem *wire.Problem, values url.Values) *view.Refusal {
-	refusal := &view.Refusal{Form: v.name, Sentence: wordsOf(problem), Values: values, Faults: map[string]string{}}
+	refusal := &view.Refusal{Form: v.name, Sentence: wordsOf(problem), Faults: map[string]string{}}
+	if !v.hasValues {
+		refusal.Values = values
+	}
 	if problem.Status == http.StatusPreconditionFailed {
 		refusal.Sentence = "another user has changed the object since you opened the page. The form has your values, and asks about the object as it is now"
 	}

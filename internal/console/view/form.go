@@ -87,7 +87,7 @@ type Refusal struct {
 	Form, Sentence string
 	// Faults are the sentences about single inputs, by name.
 	Faults map[string]string
-	// Values of the request by the name of the input.
+	// Values of the request by the name of the input; nil where the form has them already.
 	Values map[string][]string
 }
 
@@ -116,6 +116,9 @@ func (f *Form) refuse(r *Refusal) {
 			f.Error += "; " + fault
 		default:
 			in.Error, in.Focused, f.Focused = fault, f.Focused, false
+		}
+		if r.Values == nil {
+			continue
 		}
 		switch in.Kind {
 		case TextInput, "":

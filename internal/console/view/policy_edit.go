@@ -57,8 +57,10 @@ type PolicyEdit struct {
 	Policy *v1alpha1.RemediationPolicy
 	// Version is the ETag of the policy as the page shows it.
 	Version string
-	// Before has the values of the policy by field, and After those of the form.
+	// Before has the values of the policy by field, and After those of the form. Shown is Before as a text, by
+	// which the next request tells the values that the caller has changed.
 	Before, After map[string][]string
+	Shown         string
 	// Tried says that the API server takes the values.
 	Tried bool
 	Now   time.Time
@@ -69,7 +71,7 @@ type PolicyEdit struct {
 func PolicyEditOf(in *PolicyEdit) Page {
 	page := Page{Title: "Edit policy " + in.Policy.Name, Entry: PoliciesPath, Time: in.Now, Still: true}
 	f := Form{
-		ID: "edit", Action: pathOf(PoliciesPath, in.Policy.Name, "edit"), Button: "Show the changes", Inputs: []Input{hidden("version", in.Version)},
+		ID: "edit", Action: pathOf(PoliciesPath, in.Policy.Name, "edit"), Button: "Show the changes", Inputs: []Input{hidden("version", in.Version), hidden("shown", in.Shown)},
 		Wants: []Want{{"update", "remediationpolicies", "", in.Policy.Name}},
 		Lines: []string{"An empty value stands for the default. Your name is written into the policy, and an active policy acts with your permissions."},
 	}
