@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 )
 
-// DescribeActivation says what a policy does once it is active with the rights of a user.
+// DescribeActivation describes the effect of a policy that is active with the rights of a user.
 func DescribeActivation(p *v1alpha1.RemediationPolicy, as planner.Principal) []Field {
 	s := &p.Spec
 	fields := []Field{

@@ -44,7 +44,7 @@ func MarkDryRun(o preview.Outcome) string {
 	return "?"
 }
 
-// DescribeDryRun says what a dry run has shown.
+// DescribeDryRun describes the result of a dry run.
 func DescribeDryRun(o preview.Outcome) string {
 	switch o {
 	case preview.Converges:

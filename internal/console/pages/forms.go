@@ -59,7 +59,7 @@ const sentQuery = "sent"
 // maxForm is how many bytes a form may have.
 const maxForm = 64 << 10
 
-// submit has the REST API carry out what a form asks for. It leads to the page of the object, or shows the
+// submit has the REST API carry out the request of a form. It leads to the page of the object, or shows the
 // form again with the reason of the refusal.
 func (p *Pages) submit(w http.ResponseWriter, r *http.Request, row *page, v *verb) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
@@ -70,10 +70,10 @@ func (p *Pages) submit(w http.ResponseWriter, r *http.Request, row *page, v *ver
 		in.values, err = readForm(w, r, v)
 	}
 	if err == nil {
-		err = p.carryOut(in, v)
+		err = p.carryOut(in, v) //nolint:contextcheck // the reader is the context
 	}
 	if err == nil && in.tried {
-		p.serveAgain(w, in, row, v)
+		p.serveAgain(w, in, row, v) //nolint:contextcheck // the reader is the context
 		return
 	}
 	if err == nil {
@@ -81,7 +81,7 @@ func (p *Pages) submit(w http.ResponseWriter, r *http.Request, row *page, v *ver
 		w.WriteHeader(http.StatusSeeOther)
 		return
 	}
-	p.showRefusal(w, in, row, v, httpapi.ProblemOf(p.log, err))
+	p.showRefusal(w, in, row, v, httpapi.ProblemOf(p.log, err)) //nolint:contextcheck // the reader is the context
 }
 
 // showRefusal shows the page of a form that was refused.
@@ -192,8 +192,8 @@ func readForm(w http.ResponseWriter, r *http.Request, v *verb) (url.Values, erro
 	return r.PostForm, nil
 }
 
-// refusalOf tells what is wrong beside the input that it is about. What is about no input of the form is told
-// at its top.
+// refusalOf tells each fault beside its input. A fault that is about no input of the
+// form is told at its top.
 func refusalOf(v *verb, problem *wire.Problem, values url.Values) *view.Refusal {
 	refusal := &view.Refusal{Form: v.name, Sentence: wordsOf(problem), Faults: map[string]string{}}
 	if !v.hasValues {
@@ -222,7 +222,7 @@ func sentOf(row *page, sent string) (string, error) {
 	}
 	for i := range row.verbs {
 		if row.verbs[i].name == sent {
-			return "You asked to " + row.verbs[i].sent + ". The page shows what comes of it.", nil
+			return "You asked to " + row.verbs[i].sent + ". The page shows the outcome.", nil
 		}
 	}
 	return "", wire.NewProblem(wire.BadRequest, "the query "+sentQuery+" names no form of the page")

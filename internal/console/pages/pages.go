@@ -108,7 +108,7 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request, row *page) {
 	defer cancel()
 	in := p.newReader(ctx, r)
 	status := http.StatusOK
-	shown, err := p.read(in, row)
+	shown, err := p.read(in, row) //nolint:contextcheck // the reader is the context
 	if err != nil {
 		problem := httpapi.ProblemOf(p.log, err)
 		status, shown = problem.Status, p.refuse(row, in, wordsOf(problem))

@@ -32,7 +32,7 @@ func readPolicy(r *reader) (view.Page, error) {
 	return view.PolicyOf(&in), nil
 }
 
-// readActivation reads what a policy would do with the rights of the caller.
+// readActivation reads the effect of a policy with the rights of the caller.
 func readActivation(r *reader) (view.Page, error) {
 	p, err := get(r, "RemediationPolicy", &v1alpha1.RemediationPolicy{})
 	if err != nil {

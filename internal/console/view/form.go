@@ -4,6 +4,7 @@ package view
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -13,7 +14,7 @@ type Form struct {
 	ID, Action string
 	// Leads says that the form changes nothing, and leads to the page that asks again.
 	Leads bool
-	// Lines say what comes of the verb.
+	// Lines describe the effect of the verb.
 	Lines  []string
 	Inputs []Input
 	Button string
@@ -107,30 +108,37 @@ func (p *Page) Refuse(r *Refusal) {
 
 func (f *Form) refuse(r *Refusal) {
 	f.Error, f.Focused = r.Sentence, true
-	for i := range f.Inputs {
-		in := &f.Inputs[i]
-		fault, values := r.Faults[in.Name], r.Values[in.Name]
-		switch {
-		case fault == "":
-		case in.Kind == HiddenInput: // the caller sees no input
-			f.Error += "; " + fault
-		default:
-			in.Error, in.Focused, f.Focused = fault, f.Focused, false
-		}
-		if r.Values == nil {
+	for _, name := range slices.Sorted(maps.Keys(r.Faults)) {
+		at := slices.IndexFunc(f.Inputs, func(in Input) bool { return in.Name == name && in.Kind != HiddenInput })
+		if at < 0 { // the caller sees no such input
+			f.Error += "; " + r.Faults[name]
 			continue
 		}
-		switch in.Kind {
-		case TextInput, "":
-			if len(values) > 0 {
-				in.Value = values[0]
-			}
-		case ListInput, BoxesInput:
-			for n := range in.Choices {
-				in.Choices[n].Chosen = slices.Contains(values, in.Choices[n].Value)
-			}
-		case HiddenInput:
+		f.Inputs[at].Error, f.Focused = r.Faults[name], false
+	}
+	if at := slices.IndexFunc(f.Inputs, func(in Input) bool { return in.Error != "" }); at >= 0 {
+		f.Inputs[at].Focused = true
+	}
+	if r.Values == nil {
+		return
+	}
+	for i := range f.Inputs {
+		f.Inputs[i].enter(r.Values[f.Inputs[i].Name])
+	}
+}
+
+// enter gives an input the values of a request. A hidden value stays that of now.
+func (in *Input) enter(values []string) {
+	switch in.Kind {
+	case TextInput, "":
+		if len(values) > 0 {
+			in.Value = values[0]
 		}
+	case ListInput, BoxesInput:
+		for n := range in.Choices {
+			in.Choices[n].Chosen = slices.Contains(values, in.Choices[n].Value)
+		}
+	case HiddenInput:
 	}
 }
 

@@ -20,7 +20,7 @@ func objectForms(in *Object) Section {
 	return s
 }
 
-// askedOf says what was asked of an object, and what the assessor refused.
+// askedOf names the requests about an object that stand, and the last one that the assessor refused.
 func askedOf(b *v1alpha1.Baseline) []string {
 	var lines []string
 	if a := b.Spec.Accept; a != nil {

@@ -18,11 +18,11 @@ func wantsPolicy(p *v1alpha1.RemediationPolicy) []Want {
 	return []Want{{"patch", "remediationpolicies", "", p.Name}}
 }
 
-// activateForm leads to the page that says what the policy does once it is active.
+// activateForm leads to the page that shows the effect of the policy.
 func activateForm(p *v1alpha1.RemediationPolicy) Form {
 	f := Form{
 		ID: "activate", Leads: true, Action: pathOf(PoliciesPath, p.Name, "activate"), Button: "Activate the policy",
-		Lines: []string{"The next page shows what the policy does once it is active, and asks again."}, Wants: wantsPolicy(p),
+		Lines: []string{"The next page shows the effect of the policy, and asks again."}, Wants: wantsPolicy(p),
 	}
 	if p.Spec.Mode == v1alpha1.PolicyModeActive {
 		f.Button = "Activate the policy with your rights"
@@ -52,8 +52,8 @@ type Activation struct {
 	Now      time.Time
 }
 
-// ActivationOf says what a policy does with the rights of the caller, shows its gates, and has the form that
-// activates the policy.
+// ActivationOf shows the effect of a policy with the rights of the caller, its gates, and the form that activates
+// the policy.
 func ActivationOf(in *Activation) Page {
 	p := in.Policy
 	page := Page{Title: "Activate policy " + p.Name, Entry: PoliciesPath, Time: in.Now, Still: true}

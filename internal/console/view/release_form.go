@@ -103,7 +103,7 @@ func variationChoices(spec *v1alpha1.ABReleaseSpec) []Choice {
 	return choices
 }
 
-// ApprovalOf shows what is approved, and has the form that approves it. The request names the run and the
+// ApprovalOf shows the stage, and has the form that approves it. The request names the run and the
 // stage that the page shows.
 func ApprovalOf(in *progress.Question) Page {
 	r := in.Release

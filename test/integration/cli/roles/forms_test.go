@@ -87,7 +87,7 @@ func TestAPersonWithoutScriptAcceptsADrift(t *testing.T) {
 	complainsAboutNothing(t, s)
 }
 
-func TestAPersonActivatesAPolicyThatSaysWhatItDoes(t *testing.T) {
+func TestAPersonActivatesAPolicyAfterALookAtItsEffect(t *testing.T) {
 	p := &v1alpha1.RemediationPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "by-form"},
 		Spec:       v1alpha1.RemediationPolicySpec{EnvironmentName: "production", Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile},
