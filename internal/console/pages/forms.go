@@ -199,7 +199,10 @@ func refusalOf(v *verb, problem *wire.Problem, values url.Values) *view.Refusal 
 	if !v.hasValues {
 		refusal.Values = values
 	}
-	if problem.Status == http.StatusPreconditionFailed {
+	switch {
+	case problem.Status == http.StatusUnprocessableEntity && len(problem.Errors) > 0:
+		refusal.Sentence = problem.Title // the faults say the rest
+	case problem.Status == http.StatusPreconditionFailed:
 		refusal.Sentence = "another user has changed the object since you opened the page. The form has your values, and asks about the object as it is now"
 	}
 	for _, fault := range problem.Errors {

@@ -127,6 +127,6 @@
     setTimeout(update, period);
   } else {
     button.hidden = true;
-    say("The page is not read anew: it asks you, or answers you.", false);
+    say("Updates are off on this page.", false);
   }
 })();
