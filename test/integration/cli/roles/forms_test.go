@@ -234,3 +234,50 @@ func TestAPersonEditsAPolicyAfterALookAtItsChanges(t *testing.T) {
 		t.Errorf("stored %+v", got)
 	}
 }
+
+// An approval asks again: the page has the run and the stage, and the request names them.
+func TestAPersonApprovesAStageAfterALookAtIt(t *testing.T) {
+	underWay(t, "by-approval")
+	key := client.ObjectKey{Namespace: tenant, Name: "by-approval"}
+	r := &v1alpha1.ABRelease{}
+	must(t, admin.Get(t.Context(), key, r))
+	r.Status.Rollout.Stage, r.Status.Rollout.Run.State = 1, "Running"
+	r.Status.Rollout.Run.Stages[0].State, r.Status.Rollout.Run.Stages[0].RequireApproval = "Running", v1alpha1.Enabled
+	must(t, admin.Status().Update(t.Context(), r))
+	b := openConsole(t, "root", superuser)
+	s := chromium.Start(t)
+	s.Open(b.withKey(t, "/releases/"+tenant+"/by-approval"))
+	s.TabTo("#approve button")
+	s.Press(chromium.Enter)
+	s.Await("Approve stage 1 of release shop/by-approval", "You approve stage 1 (10 % of the requests) of run 1, which brings variation next.")
+	s.TabTo("#approve input[name=reason]")
+	s.Type("INC-9")
+	s.Press(chromium.Enter)
+	s.Await("You asked to approve the stage.")
+	must(t, admin.Get(t.Context(), key, r))
+	want := &v1alpha1.RolloutControl{Verb: "Approve", Run: 1, Stage: 1, RequestedBy: "root", Reason: "INC-9"}
+	if diff := cmp.Diff(want, r.Spec.Rollout.Control); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+	complainsAboutNothing(t, s)
+}
+
+// The object changes while a person types: the page shows the new state, and the request is still about the state of
+// before, which is refused.
+func TestAnAcceptanceIsAboutTheStateThatThePersonHasSeen(t *testing.T) {
+	d := drifted(t, "changing")
+	b := openConsole(t, "root", superuser)
+	s := chromium.Start(t)
+	s.Open(b.withKey(t, "/objects/"+tenant+"/"+d.Name))
+	s.Focus("#accept input[name=reason]")
+	s.Type("INC-9")
+	d.Status.Observed.Hash = "pl1:sha256:" + strings.Repeat("e", 64)
+	must(t, asAssessor.Status().Update(t.Context(), d))
+	s.Await("The observed state pl1:eeeeeeeeeeee becomes the authorized state.")
+	s.Press(chromium.Enter)
+	s.Await("it changed since it was shown: now "+d.Status.Observed.Hash, `value="INC-9"`)
+	must(t, admin.Get(t.Context(), client.ObjectKeyFromObject(d), d))
+	if d.Spec.Accept != nil {
+		t.Errorf("stored %+v", d.Spec.Accept)
+	}
+}
