@@ -316,3 +316,14 @@ func TestFormsAreShownToThoseWhoMay(t *testing.T) {
 		})
 	}
 }
+
+func TestThePreviewShowsTheWriteOfARemediation(t *testing.T) {
+	b := open(t, clitest.Shop(t, clitest.ActiveBy("alice")), alice())
+	b.cluster.Allows = allowsAll
+	body := b.get("/objects/shop/deployments.apps.web/remediate?policy=production").Body.String()
+	checkStructure(t, "preview", body)
+	golden.Check(t, filepath.Join("testdata", "remediate-write.html"), body)
+	if !strings.Contains(body, "The write would lead to the authorized state.") || buttons(t, body)["remediate"] != "" {
+		t.Errorf("no write is shown: %s", body)
+	}
+}
