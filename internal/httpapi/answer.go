@@ -120,8 +120,8 @@ func answer[W any](in *ByID, tag string, body W) (*got[W], error) {
 	return &got[W]{ETag: tag, Body: body}, nil
 }
 
-// policyTag is the version of the spec, which writes of the status leave alone: If-Match names it.
-func policyTag(p *v1alpha1.RemediationPolicy) string {
+// PolicyTag returns the ETag of a policy: the version of the spec, which writes of the status leave alone: If-Match names it.
+func PolicyTag(p *v1alpha1.RemediationPolicy) string {
 	return strconv.Quote(fmt.Sprintf("%s.%d", p.UID, p.Generation))
 }
 

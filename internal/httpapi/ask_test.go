@@ -116,6 +116,8 @@ func TestAReleaseIsAskedInTheNameOfTheCaller(t *testing.T) {
 		"a run goes on to a stage":        {"advance", `{"stageNumber":2,"reason":"INC-9"}`, noAnswer, "", 202, v1alpha1.RolloutControl{Verb: "Advance", Stage: 2, Reason: "INC-9"}},
 		"the canary is promoted":          {"promote", `{"variation":"B"}`, noAnswer, "", 202, v1alpha1.RolloutControl{Verb: "Promote", Variation: "next"}},
 		"the stable one is promoted":      {"promote", `{"variation":"A"}`, noAnswer, "", 202, v1alpha1.RolloutControl{Verb: "Promote", Variation: "stable"}},
+		"a stage is approved":             {"approve", `{"runNumber":2,"stageNumber":1,"reason":"INC-9"}`, noAnswer, "", 202, v1alpha1.RolloutControl{Verb: "Approve", Stage: 1, Reason: "INC-9"}},
+		"the stage under way is approved": {"approve", "", noAnswer, "", 202, v1alpha1.RolloutControl{Verb: "Approve", Stage: 1}},
 		"a run is rolled back":            {"rollback", `{"reason":"INC-9"}`, noAnswer, "", 202, v1alpha1.RolloutControl{Verb: "Rollback", Reason: "INC-9"}},
 		"a caller sees the rollback":      {"rollback", "", handled(""), "wait=10", 200, v1alpha1.RolloutControl{Verb: "Rollback"}},
 		"a caller sees the refusal":       {"start", "", handled("the run has begun"), "wait=10", 409, v1alpha1.RolloutControl{Verb: "Start"}},

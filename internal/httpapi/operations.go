@@ -125,7 +125,7 @@ func getPolicy(ctx context.Context, s *server, in *ByID) (*got[wire.Policy], err
 	if err != nil {
 		return nil, err
 	}
-	return answer(in, policyTag(p), wire.PolicyOf(p, uids))
+	return answer(in, PolicyTag(p), wire.PolicyOf(p, uids))
 }
 
 func getPolicyStatus(ctx context.Context, s *server, in *ByID) (*got[wire.PolicyStatus], error) {

@@ -53,7 +53,7 @@ func showPolicy(ctx context.Context, s *server, status int, p *v1alpha1.Remediat
 	if err != nil {
 		return nil, err
 	}
-	return &written[wire.Policy]{Status: status, ETag: policyTag(p), Body: wire.PolicyOf(p, uids)}, nil
+	return &written[wire.Policy]{Status: status, ETag: PolicyTag(p), Body: wire.PolicyOf(p, uids)}, nil
 }
 
 // specOf returns the spec that the policy of a caller at a location describes, with the Environment that its id
@@ -94,19 +94,20 @@ func (c *Conditional) policy(ctx context.Context, s *server) (*v1alpha1.Remediat
 	if err != nil {
 		return nil, err
 	}
-	if !isListed(c.IfMatch, policyTag(p)) {
+	if !isListed(c.IfMatch, PolicyTag(p)) {
 		return nil, hasChanged(p)
 	}
 	return p, nil
 }
 
 func hasChanged(p *v1alpha1.RemediationPolicy) error {
-	return wire.NewProblem(wire.PreconditionFailed, fmt.Sprintf("the ETag of policy %s is %s now", p.Name, policyTag(p)))
+	return wire.NewProblem(wire.PreconditionFailed, fmt.Sprintf("the ETag of policy %s is %s now", p.Name, PolicyTag(p)))
 }
 
 type policyReplacement struct {
 	Conditional
-	Body wire.Policy
+	DryRun bool `query:"dryRun" doc:"Have the API server validate the policy, and store no object."`
+	Body   wire.Policy
 }
 
 func replacePolicy(ctx context.Context, s *server, in *policyReplacement) (*written[wire.Policy], error) {
@@ -125,7 +126,7 @@ func replacePolicy(ctx context.Context, s *server, in *policyReplacement) (*writ
 	if err != nil {
 		return nil, err
 	}
-	if err := actions.ReplacePolicy(ctx, s.cluster, p, spec, user); err != nil {
+	if err := actions.ReplacePolicy(ctx, s.cluster, p, spec, user, in.DryRun); err != nil {
 		return nil, ofPolicy("update", p, err)
 	}
 	return showPolicy(ctx, s, http.StatusOK, p)
@@ -156,7 +157,8 @@ func ofPolicy(verb string, p *v1alpha1.RemediationPolicy, err error) error {
 
 type modeRequest struct {
 	Path
-	Body *wire.ActivateRequest
+	IfMatch string `header:"If-Match" maxLength:"1024" doc:"The ETag of the policy as the caller has seen it; without it the mode of any version is set."`
+	Body    *wire.ActivateRequest
 }
 
 // setMode makes the handler that sets the mode of a policy in the name of the caller.
@@ -170,6 +172,9 @@ func setMode(mode v1alpha1.PolicyMode) func(context.Context, *server, *modeReque
 		p, err := policies.one(ctx, s.cluster, in.ID)
 		if err != nil {
 			return nil, err
+		}
+		if in.IfMatch != "" && !isListed(in.IfMatch, PolicyTag(p)) {
+			return nil, hasChanged(p)
 		}
 		var groups []string
 		if asked.Groups != nil {

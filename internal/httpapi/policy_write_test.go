@@ -306,3 +306,29 @@ func TestARefusalOfTheAPIServerSaysWhichRightOrWhichPolicy(t *testing.T) {
 		})
 	}
 }
+
+func TestADryRunStoresNoPolicy(t *testing.T) {
+	c := newCluster(t, interceptor.Funcs{}, shop(t)...)
+	a, before := newAnswers(t, c), policy(t, c, examplePolicy).Spec
+	shown := want[wire.Policy](a, a.send(http.MethodPut, policyPath+"?dryRun=true", policyBody(examplePolicy), ifMatch, examplePolicyTag), http.StatusOK)
+	if shown.RequestedBy != "alice" {
+		t.Errorf("the policy would be by %q", shown.RequestedBy)
+	}
+	if diff := cmp.Diff(before, policy(t, c, examplePolicy).Spec); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+	a.wantProblem(a.send(http.MethodPut, policyPath+"?dryRun=true", policyBody(examplePolicy), ifMatch, `"x.1"`), wire.PreconditionFailed, "")
+}
+
+func TestAPolicyThatHasChangedIsNotActivated(t *testing.T) {
+	c := newCluster(t, interceptor.Funcs{}, shop(t)...)
+	a, before := newAnswers(t, c), policy(t, c, examplePolicy).Spec
+	a.wantProblem(a.send(http.MethodPost, policyPath+"/activate", `{"groups":[]}`, ifMatch, `"x.1"`), wire.PreconditionFailed, "")
+	if diff := cmp.Diff(before, policy(t, c, examplePolicy).Spec); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+	want[wire.Policy](a, a.send(http.MethodPost, policyPath+"/activate", `{"groups":[]}`, ifMatch, examplePolicyTag), http.StatusOK)
+	if got := policy(t, c, examplePolicy).Spec; len(got.RequestedByGroups) != 0 || got.RequestedBy != "alice" {
+		t.Errorf("stored %+v", got)
+	}
+}

@@ -162,6 +162,28 @@ func advanceRelease(ctx context.Context, s *server, in *advanceRequest) (*writte
 	})
 }
 
+type approveRequest struct {
+	Path
+	Waiting
+	Body *wire.ApproveRequest
+}
+
+// approveRelease approves the stage that the caller has seen. The discovery server refuses one that is not under
+// way any more.
+func approveRelease(ctx context.Context, s *server, in *approveRequest) (*written[wire.Release], error) {
+	asked := bodyOf(in.Body)
+	return askRelease(ctx, s, in.ID, &in.Waiting, func(r *v1alpha1.ABRelease) (releaseVerb, error) {
+		verb := releaseVerb{verb: "Approve", reason: asked.Reason}
+		if asked.StageNumber != nil {
+			verb.stage = *asked.StageNumber
+		}
+		if now := r.Status.Rollout; asked.RunNumber != nil && now != nil && now.Run != nil && now.Run.Number != *asked.RunNumber {
+			return verb, wire.NewProblem(wire.Refused, fmt.Sprintf("run %d has taken the place of run %d", now.Run.Number, *asked.RunNumber))
+		}
+		return verb, nil
+	})
+}
+
 type promoteRequest struct {
 	Path
 	Waiting

@@ -78,6 +78,7 @@ func TestAWriteIsRefusedWithAProblem(t *testing.T) {
 		"a stage that is not there":          {post, release + "/advance", `{"stageNumber":3}`, wire.Invalid, "body.stageNumber"},
 		"a stage before the first":           {post, release + "/advance", `{"stageNumber":0}`, wire.Invalid, "body.stageNumber"},
 		"a stage that is a part":             {post, release + "/advance", `{"stageNumber":1.5}`, wire.Invalid, "body.stageNumber"},
+		"another run is approved":            {post, release + "/approve", `{"runNumber":1}`, wire.Refused, ""},
 		"a variation that is none":           {post, release + "/promote", `{"variation":"C"}`, wire.Invalid, "body.variation"},
 		"a variation by its name":            {post, release + "/promote", `{"variation":"next"}`, wire.Invalid, "body.variation"},
 		"no variation":                       {post, release + "/promote", `{}`, wire.Invalid, "body"},

@@ -58,6 +58,7 @@ func writes() []operation {
 		write(http.MethodPost, releasesPath, "create-ab-release", "Create a release", "Releases", "", exampleReleaseBody, createRelease, created, keyed),
 		write(http.MethodPost, ofRelease+"/start", "start-ab-release", "Start a run that waits for a person", "Releases", exampleRelease, "", askPlainly("Start"), asked),
 		write(http.MethodPost, ofRelease+"/advance", "advance-ab-release", "Go on to a later stage", "Releases", exampleRelease, `{"stageNumber":2}`, advanceRelease, asked),
+		write(http.MethodPost, ofRelease+"/approve", "approve-ab-release", "Approve a stage", "Releases", exampleRelease, `{"runNumber":2,"stageNumber":1}`, approveRelease, asked),
 		write(http.MethodPost, ofRelease+"/promote", "promote-ab-release", "Give all requests to a variation", "Releases", exampleRelease, `{"variation":"B"}`, promoteRelease, asked),
 		write(http.MethodPost, ofRelease+"/rollback", "rollback-ab-release", "Return all requests to the active variation", "Releases", exampleRelease, exampleReason, askPlainly("Rollback"), asked),
 	}

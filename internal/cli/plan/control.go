@@ -27,8 +27,8 @@ func (a *app) controlCommand(v verb) *cobra.Command {
 	var o controlOptions
 	cmd := &cobra.Command{
 		Use:               v.name + " NAME...",
-		Short:             v.short,
-		Long:              v.long,
+		Short:             v.Short,
+		Long:              v.Long,
 		Example:           v.examples,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.control(cmd, args, v, o) },
 		ValidArgsFunction: remediation.CompletePlan(a.Invocation),
@@ -84,7 +84,7 @@ func (a *app) askPlan(ctx context.Context, c *invocation.Cluster, name string, v
 		return nil, err
 	}
 	if standing, already := actions.FindPlanStanding(v.asks, plan); already {
-		return nil, remediation.PrintResult(a.Invocation, plan, standingWords(standing))
+		return nil, remediation.PrintResult(a.Invocation, plan, wording.DescribePlanStanding(standing))
 	}
 	if refused := actions.RefusePlanVerb(v.asks, plan); refused != nil {
 		return nil, fmt.Errorf("%s was not %s: %s", wording.PlanName(plan), v.done, a.refusalWords(refused))

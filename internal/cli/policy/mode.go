@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +18,6 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/plural"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 )
 
@@ -138,31 +136,11 @@ func (a *app) announceActivation(ctx context.Context, p *v1alpha1.RemediationPol
 }
 
 func activationText(p *v1alpha1.RemediationPolicy, as planner.Principal) string {
-	d, s := &invocation.Description{}, &p.Spec
-	d.Field("Policy", fmt.Sprintf("%s, of Environment %s", p.Name, s.EnvironmentName))
-	d.Field("Does", fmt.Sprintf("%s (%s) on severity %s and above, trigger %s", s.Action, s.Strategy, s.MinimumSeverity, s.Trigger))
-	d.Field("Within", wording.DescribeLimits(&s.Safety))
-	d.Field("With rights of", withGroups(as))
-	if s.Mode == v1alpha1.PolicyModeActive {
-		d.Field("Active so far", "with the permissions of "+withGroups(planner.PrincipalOf(s)))
-	}
-	t := p.Status.Targets
-	switch {
-	case !wording.IsLookedAt(p):
-		d.Field("Now", "the assessor has not looked at this policy yet: its decision is unknown")
-	case t.Eligible == 0:
-		d.Field("Now", wording.AppendReason(fmt.Sprintf("no plan: %d of %s drifted, none of them to be remediated now", t.Drifted, plural.Of(int(t.Selected), "object")), p.Status.WaitingFor))
-	default:
-		d.Field("Now", wording.AppendReason(fmt.Sprintf("%d of %s drifted, %d of them to be remediated", t.Drifted, plural.Of(int(t.Selected), "object"), t.Eligible), p.Status.WaitingFor))
+	d := &invocation.Description{}
+	for _, f := range wording.DescribeActivation(p, as) {
+		d.Field(f.Label, f.Value)
 	}
 	return d.String()
-}
-
-func withGroups(p planner.Principal) string {
-	if len(p.Groups) == 0 {
-		return p.User
-	}
-	return p.User + ", groups " + strings.Join(p.Groups, ", ")
 }
 
 // wordGroupsError tells how to choose groups, where too much is asked of a policy.

@@ -83,7 +83,7 @@ func describe(inv *invocation.Invocation, r *preview.Report, wide bool) string {
 		d.Line(1, "%s/%s  %s: %s%s", l.Namespace, l.Object, l.Reason, l.Message, until)
 	}
 	d.Line(0, "")
-	d.Line(0, "%s", verdict(r))
+	d.Line(0, "%s", wording.DescribePreview(r))
 	return d.String()
 }
 
@@ -95,7 +95,7 @@ func describePlan(inv *invocation.Invocation, d *invocation.Description, p *prev
 	d.Section(fmt.Sprintf("Plan %s/%s, %s", p.Namespace, p.Name, when))
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		d.Line(1, "%s %d  %s  %s  %s", outcomeMark(s.Outcome), i, s.Object, s.Action, outcomeWords(s.Outcome))
+		d.Line(1, "%s %d  %s  %s  %s", wording.MarkDryRun(s.Outcome), i, s.Object, s.Action, wording.DescribeDryRun(s.Outcome))
 		if s.Message != "" {
 			d.Line(3, "%s", s.Message)
 		}
@@ -123,60 +123,5 @@ func describeChange(d *invocation.Description, c actions.Change, wide bool) {
 		d.Line(3, "%s: - %s", wording.NamePath(c.Path), before)
 	default:
 		d.Line(3, "%s: %s → %s", wording.NamePath(c.Path), before, after)
-	}
-}
-
-func verdict(r *preview.Report) string {
-	total, good := 0, 0
-	for i := range r.Plans {
-		for j := range r.Plans[i].Steps {
-			total++
-			if r.Plans[i].Steps[j].Outcome == preview.Converges {
-				good++
-			}
-		}
-	}
-	switch {
-	case len(r.Problems) > 0:
-		return "The policy has to be put right first."
-	case total == 0:
-		return "There is no write to make."
-	case good == total && total == 1:
-		return "The write would lead to the authorized state. The dry run stored no object."
-	case good == total:
-		return fmt.Sprintf("All %d writes would lead to the authorized state. The dry runs stored no object.", total)
-	}
-	return fmt.Sprintf("%d of %d writes would lead to the authorized state. The dry runs stored no object.", good, total)
-}
-
-func outcomeMark(o preview.Outcome) string {
-	switch o {
-	case preview.Converges:
-		return "✓"
-	case preview.Diverges, preview.Refused, preview.Forbidden, preview.Moved:
-		return "✗"
-	case preview.Unknown:
-		return "?"
-	default:
-		return "?"
-	}
-}
-
-func outcomeWords(o preview.Outcome) string {
-	switch o {
-	case preview.Converges:
-		return "leads to the authorized state"
-	case preview.Diverges:
-		return "would not lead to the authorized state"
-	case preview.Refused:
-		return "refused"
-	case preview.Forbidden:
-		return "you may not write it"
-	case preview.Moved:
-		return "changed since it was looked at"
-	case preview.Unknown:
-		return "could not be tried"
-	default:
-		return string(o)
 	}
 }

@@ -11,60 +11,35 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // verb asks something of a run.
 type verb struct {
-	name string
-	asks v1alpha1.RolloutVerb
-	done string // the participle, for results
-	// short, long and examples are the help of the command.
-	short, long, examples string
+	name     string
+	asks     v1alpha1.RolloutVerb
+	done     string // the participle, for results
+	examples string
 	// stage and variation tell which flags the verb has.
 	stage, variation bool
 }
 
 var verbs = []verb{
+	{name: "start", asks: "Start", done: "started", examples: invocation.Examples("# Start", "%s release start web")},
 	{
-		name: "start", asks: "Start", done: "started", short: "Start a run that waits for a person",
-		long: `Start a run that waits for a person, because spec.rollout.start is Manual.`, examples: invocation.Examples("# Start", "%s release start web"),
-	},
-	{
-		name: "advance", asks: "Advance", done: "advanced", stage: true, short: "Go on to the next stage, or to a later one",
-		long: `Go on to the next stage, or to the one that --stage names; stages between are
-skipped. A run goes forward alone, and stops at each stage that needs an approval.`,
+		name: "advance", asks: "Advance", done: "advanced", stage: true,
 		examples: invocation.Examples("# To the next stage", "%s release advance web", "# To stage 3", "%s release advance web --stage 3"),
 	},
+	{name: "approve", asks: "Approve", done: "approved", stage: true, examples: invocation.Examples("# Approve the stage under way", "%s release approve web")},
+	{name: "skip", asks: "Skip", done: "skipped", stage: true, examples: invocation.Examples("# Skip the stage under way", "%s release skip web")},
 	{
-		name: "approve", asks: "Approve", done: "approved", stage: true, short: "Approve the stage under way",
-		long: `Approve the stage under way, which then goes on when it has passed. It takes the verb
-approve on the release. Where spec.rollout.approval is NotAuthor, the author of the run
-cannot approve it.`, examples: invocation.Examples("# Approve the stage under way", "%s release approve web"),
-	},
-	{
-		name: "skip", asks: "Skip", done: "skipped", stage: true, short: "Skip the stage under way, or the cohort check",
-		long: `Skip the stage under way, against any verdict of the judge, or the cohort check before
-the first stage. It takes the verb skip on the release.`, examples: invocation.Examples("# Skip the stage under way", "%s release skip web"),
-	},
-	{
-		name: "promote", asks: "Promote", done: "promoted", variation: true, short: "Give all requests to a variation",
-		long: `Give all requests to a variation: to the canary, against any verdict of the judge, or to
-the active one, which ends the run without blame. It takes the verb promote on the release.`,
+		name: "promote", asks: "Promote", done: "promoted", variation: true,
 		examples: invocation.Examples("# End the run in favor of green", "%s release promote web --variation green"),
 	},
-	{
-		name: "rollback", asks: "Rollback", done: "rolled back", short: "Return all requests to the active variation",
-		long: `Return all requests to the active variation at once. The revision is remembered as
-bad: no run takes it up until a person retries it.`, examples: invocation.Examples("# Go back", "%s release rollback web --reason 'INC-9'"),
-	},
-	{
-		name: "retry", asks: "Retry", done: "retried", short: "Try a failed stage, a refused work or a rejected revision again",
-		long: `Measure a failed stage again, ask the executor again for a work that was refused or
-failed, or begin a run with the revision that was rolled back. That takes the verb retry
-on the release.`, examples: invocation.Examples("# Try it again", "%s release retry web"),
-	},
+	{name: "rollback", asks: "Rollback", done: "rolled back", examples: invocation.Examples("# Go back", "%s release rollback web --reason 'INC-9'")},
+	{name: "retry", asks: "Retry", done: "retried", examples: invocation.Examples("# Try it again", "%s release retry web")},
 }
 
 type verbOptions struct {
@@ -77,8 +52,9 @@ type verbOptions struct {
 
 func (a *app) verbCommand(v verb) *cobra.Command {
 	var o verbOptions
+	words := wording.ReleaseVerbs[v.asks]
 	cmd := &cobra.Command{
-		Use: v.name + " NAME", Short: v.short, Long: v.long, Example: v.examples,
+		Use: v.name + " NAME", Short: words.Short, Long: words.Long, Example: v.examples,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.ask(cmd, args, v, o) },
 		ValidArgsFunction: a.completeRelease,
 	}

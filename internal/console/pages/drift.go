@@ -48,7 +48,7 @@ func readDrift(r *reader) (view.Page, error) {
 	if err != nil {
 		return view.Page{}, err
 	}
-	in := view.Drift{Filter: view.DriftFilter{Namespace: namespace, Severity: r.query("severity"), Actor: r.query("actor"), State: r.query("state")}}
+	in := view.Drift{Filter: view.DriftFilter{Namespace: namespace, Severity: r.value("severity"), Actor: r.value("actor"), State: r.value("state")}}
 	if in.Baselines, err = list[v1alpha1.Baseline](r, "Baseline", namespace, newBaselines); err != nil {
 		return view.Page{}, err
 	}

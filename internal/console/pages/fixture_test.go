@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/internal/httpapi"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
@@ -34,12 +37,11 @@ type asked struct {
 
 func (a asked) Whoami(context.Context) (authenticationv1.UserInfo, error) { return a.user, nil }
 
-// DryRuns sends none: pages write nothing.
-func (a asked) DryRuns() exec.Targets { return nil }
+func (a asked) DryRuns() exec.Targets { return a.Targets }
 
 func (a asked) Now() time.Time { return a.now() }
 
-// alice may read all and write nothing.
+// alice may read all. A test says what else she may.
 func alice() authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{Username: "alice", Groups: []string{"sre", "system:authenticated"}}
 }
@@ -48,18 +50,22 @@ func allowsReads(_ context.Context, right *authorizationv1.ResourceAttributes) (
 	return right.Verb == "list" || right.Verb == "get", nil
 }
 
+func allowsAll(context.Context, *authorizationv1.ResourceAttributes) (bool, error) { return true, nil }
+
 // browser sends requests to pages about a cluster in memory.
 type browser struct {
 	*Pages
+	client.Client
 	t   *testing.T
 	log bytes.Buffer
 }
 
 func open(t *testing.T, f clitest.Cluster, user authenticationv1.UserInfo) *browser {
 	t.Helper()
-	b := &browser{t: t}
 	c := f.Connect(t)
-	b.Pages = New(Cluster{Cluster: asked{c, user, func() time.Time { return clitest.Now }}, Mapper: c.Mapper, Live: c.Live, Allows: allowsReads}, http.NotFoundHandler(), slog.New(slog.NewTextHandler(&b.log, nil)))
+	b := &browser{t: t, Client: c}
+	cluster, log := asked{c, user, func() time.Time { return clitest.Now }}, slog.New(slog.NewTextHandler(&b.log, nil))
+	b.Pages = New(Cluster{Cluster: cluster, Mapper: c.Mapper, Live: c.Live, Allows: allowsReads}, httpapi.New(cluster, "test", log), log)
 	return b
 }
 
@@ -68,6 +74,25 @@ func (b *browser) get(target string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	b.ServeHTTP(w, httptest.NewRequestWithContext(b.t.Context(), http.MethodGet, target, nil))
 	return w
+}
+
+// post sends a form.
+func (b *browser) post(target string, values url.Values) *httptest.ResponseRecorder {
+	b.t.Helper()
+	return b.send(formOf(b.t, target, values))
+}
+
+func (b *browser) send(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	b.ServeHTTP(w, r)
+	return w
+}
+
+func formOf(t *testing.T, target string, values url.Values) *http.Request {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, strings.NewReader(values.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return r
 }
 
 // shop has something to show on each page: a drifted object with a policy, plans in each phase of their
@@ -109,4 +134,6 @@ var targets = map[string]string{
 	"fleet": "/", "drift": "/drift", "drift-filtered": "/drift?namespace=shop&severity=High&actor=bob&state=Drifted", "object": "/objects/shop/deployments.apps.web",
 	"object-missing": "/objects/shop/deployments.apps.gone", "plans": "/plans", "plan": "/plans/shop/eventful", "policies": "/policies", "policy": "/policies/production",
 	"releases": "/releases", "release": "/releases/shop/web", "assessments": "/assessments", "assessment": "/assessments/shop/production-e82871e6b1-0", "whoami": "/whoami?namespace=shop",
+	"remediate": "/objects/shop/deployments.apps.web/remediate?policy=production", "activate": "/policies/production/activate", "approve": "/releases/shop/web/approve",
+	"promote": "/releases/shop/web/promote?variation=B", "sent": "/plans/shop/later?sent=pause", "edit": "/policies/production/edit",
 }

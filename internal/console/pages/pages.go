@@ -37,6 +37,7 @@ type Pages struct {
 	mux      *http.ServeMux
 	patterns []string
 	cluster  Cluster
+	api      http.Handler
 	log      *slog.Logger
 }
 
@@ -46,34 +47,45 @@ type page struct {
 	// queries are the parameters that the page takes.
 	queries []string
 	read    func(*reader) (view.Page, error)
+	// verbs are the forms of the page.
+	verbs []verb
 }
 
 // table has all pages.
 func table() []page {
 	return []page{
-		{view.FleetPath + "{$}", "Fleet", view.FleetPath, []string{"namespace"}, readFleet},
-		{view.DriftPath, "Drift", view.DriftPath, []string{"namespace", "severity", "actor", "state"}, readDrift},
-		{view.ObjectPath + "{namespace}/{name}", "Object", view.DriftPath, nil, readObject},
-		{view.PlansPath, "Plans", view.PlansPath, []string{"namespace", "policy", "phase"}, readPlans},
-		{view.PlansPath + "/{namespace}/{name}", "Plan", view.PlansPath, nil, readPlan},
-		{view.PoliciesPath, "Policies", view.PoliciesPath, nil, readPolicies},
-		{view.PoliciesPath + "/{name}", "Policy", view.PoliciesPath, []string{"namespace"}, readPolicy},
-		{view.ReleasesPath, "Releases", view.ReleasesPath, []string{"namespace"}, readReleases},
-		{view.ReleasesPath + "/{namespace}/{name}", "Release", view.ReleasesPath, nil, readRelease},
-		{view.AssessmentsPath, "Assessments", view.AssessmentsPath, []string{"namespace", "verdict"}, readAssessments},
-		{view.AssessmentsPath + "/{namespace}/{name}", "Assessment", view.AssessmentsPath, nil, readAssessment},
-		{view.WhoamiPath, "Whoami", view.WhoamiPath, []string{"namespace"}, readWhoami},
+		{view.FleetPath + "{$}", "Fleet", view.FleetPath, []string{"namespace"}, readFleet, nil},
+		{view.DriftPath, "Drift", view.DriftPath, []string{"namespace", "severity", "actor", "state"}, readDrift, nil},
+		{view.ObjectPath + "{namespace}/{name}", "Object", view.DriftPath, nil, readObject, objectVerbs()},
+		{view.PlansPath, "Plans", view.PlansPath, []string{"namespace", "policy", "phase"}, readPlans, nil},
+		{view.PlansPath + "/{namespace}/{name}", "Plan", view.PlansPath, nil, readPlan, planVerbs()},
+		{view.PoliciesPath, "Policies", view.PoliciesPath, nil, readPolicies, nil},
+		{view.PoliciesPath + "/{name}", "Policy", view.PoliciesPath, []string{"namespace"}, readPolicy, policyVerbs()},
+		{view.ReleasesPath, "Releases", view.ReleasesPath, []string{"namespace"}, readReleases, nil},
+		{view.ReleasesPath + "/{namespace}/{name}", "Release", view.ReleasesPath, nil, readRelease, releaseVerbs()},
+		{view.AssessmentsPath, "Assessments", view.AssessmentsPath, []string{"namespace", "verdict"}, readAssessments, nil},
+		{view.AssessmentsPath + "/{namespace}/{name}", "Assessment", view.AssessmentsPath, nil, readAssessment, nil},
+		{view.WhoamiPath, "Whoami", view.WhoamiPath, []string{"namespace"}, readWhoami, nil},
 	}
 }
 
-// New returns the pages about a cluster. Requests for no page go to next.
-func New(cluster Cluster, next http.Handler, log *slog.Logger) *Pages {
-	p := &Pages{mux: http.NewServeMux(), cluster: cluster, log: log}
+// New returns the pages about a cluster. Requests for no page go to the REST API, and so do those of forms.
+func New(cluster Cluster, api http.Handler, log *slog.Logger) *Pages {
+	p := &Pages{mux: http.NewServeMux(), cluster: cluster, api: api, log: log}
 	for _, row := range table() {
 		p.handle("GET "+row.pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, &row) })
+		for i := range row.verbs {
+			v := &row.verbs[i]
+			path := row.pattern + "/" + v.name
+			p.handle("POST "+path, func(w http.ResponseWriter, r *http.Request) { p.submit(w, r, &row, v) })
+			if v.asks != nil {
+				again := page{pattern: path, title: row.title, entry: row.entry, queries: v.queries, read: v.asks}
+				p.handle("GET "+path, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, &again) })
+			}
+		}
 	}
 	p.handle("GET "+view.AssetsPath, http.FileServerFS(view.Assets).ServeHTTP)
-	p.mux.Handle("/", next)
+	p.mux.Handle("/", api)
 	return p
 }
 
@@ -94,17 +106,44 @@ const patience = 30 * time.Second
 func (p *Pages) serve(w http.ResponseWriter, r *http.Request, row *page) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	in := &reader{Context: ctx, Cluster: p.cluster, log: p.log, request: r, unread: view.Unread{}}
+	in := p.newReader(ctx, r)
 	status := http.StatusOK
-	shown, err := view.Page{}, checkQuery(r, row.queries)
-	if err == nil {
-		shown, err = row.read(in)
-	}
+	shown, err := p.read(in, row) //nolint:contextcheck // the reader is the context
 	if err != nil {
 		problem := httpapi.ProblemOf(p.log, err)
-		status, shown = problem.Status, p.refuse(row, in, problem)
+		status, shown = problem.Status, p.refuse(row, in, wordsOf(problem))
 	}
-	body, tag, err := view.Render(&shown)
+	p.answer(w, r, row, status, &shown)
+}
+
+func (p *Pages) newReader(ctx context.Context, r *http.Request) *reader {
+	return &reader{Context: ctx, Cluster: p.cluster, log: p.log, request: r, values: r.URL.Query(), unread: view.Unread{}}
+}
+
+// read makes the page that a request is for.
+func (p *Pages) read(in *reader, row *page) (view.Page, error) {
+	queries := row.queries
+	if len(row.verbs) > 0 {
+		queries = append(slices.Clone(queries), sentQuery)
+	}
+	if err := checkQuery(in.request, queries); err != nil {
+		return view.Page{}, err
+	}
+	sent, err := sentOf(row, in.value(sentQuery))
+	if err != nil {
+		return view.Page{}, err
+	}
+	shown, err := row.read(in)
+	if err == nil {
+		shown.Sent = sent
+		in.bar(&shown)
+	}
+	return shown, err
+}
+
+// answer sends a page.
+func (p *Pages) answer(w http.ResponseWriter, r *http.Request, row *page, status int, shown *view.Page) {
+	body, tag, err := view.Render(shown)
 	if err != nil {
 		p.log.Error("a page failed", "page", row.pattern, "error", err)
 		httpapi.WriteProblem(w, wire.NewProblem(wire.Internal, "the log of Plumbline says more"))
@@ -122,11 +161,16 @@ func (p *Pages) serve(w http.ResponseWriter, r *http.Request, row *page) {
 
 // refuse makes the page in the place of one that could not be read. A caller without a right in the
 // whole cluster may have the right in a namespace.
-func (p *Pages) refuse(row *page, in *reader, problem *wire.Problem) view.Page {
+func (p *Pages) refuse(row *page, in *reader, why string) view.Page {
 	var filters []view.Filter
 	if slices.Contains(row.queries, "namespace") {
-		filters = view.NamespaceFilter(in.query("namespace"))
+		filters = view.NamespaceFilter(in.value("namespace"))
 	}
+	return view.Refused(row.title, row.entry, why, filters, p.cluster.Now())
+}
+
+// wordsOf tells a problem, and the role of the chart that has a right that is missing.
+func wordsOf(problem *wire.Problem) string {
 	why := cmp.Or(problem.Detail, problem.Title)
 	if right := problem.Right; right != nil {
 		plural, _ := meta.UnsafeGuessKindToResource(v1alpha1.GroupVersion.WithKind(right.Kind))
@@ -134,7 +178,7 @@ func (p *Pages) refuse(row *page, in *reader, problem *wire.Problem) view.Page {
 			why += fmt.Sprintf(": the ClusterRole %s has this right", role)
 		}
 	}
-	return view.Refused(row.title, row.entry, why, filters, p.cluster.Now())
+	return why
 }
 
 // checkQuery refuses parameters that a page does not take.

@@ -203,12 +203,9 @@ func TestEachPageIsProtected(t *testing.T) {
 	seen := 0
 	for _, pattern := range b.Routes() {
 		method, path, _ := strings.Cut(pattern, " ")
-		if method != http.MethodGet {
-			t.Errorf("%s is no page", pattern)
-		}
 		path = strings.NewReplacer("{$}", "", "{namespace}", "shop", "{name}", "web").Replace(path)
 		for host, want := range map[string]bool{"127.0.0.1:8090": true, "evil.example": false} {
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+			r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
 			r.Host = host
 			w := httptest.NewRecorder()
 			protected.ServeHTTP(w, r)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -24,15 +25,19 @@ type reader struct {
 	Cluster
 	log     *slog.Logger
 	request *http.Request
+	// values are those of the address, or of the form that was sent.
+	values url.Values
+	// tried says that the request of the form was tried, and stored no object.
+	tried bool
 	// unread says by kind why objects could not be read that the page can do without.
 	unread view.Unread
 }
 
-func (r *reader) query(name string) string { return r.request.URL.Query().Get(name) }
+func (r *reader) value(name string) string { return r.values.Get(name) }
 
 // namespace is the one that the caller asks for; empty for all.
 func (r *reader) namespace() (string, error) {
-	namespace := r.query("namespace")
+	namespace := r.value("namespace")
 	if namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
 		return "", wire.NewProblem(wire.BadRequest, "the query namespace is no name of a namespace")
 	}

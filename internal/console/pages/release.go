@@ -24,9 +24,34 @@ func readReleases(r *reader) (view.Page, error) {
 }
 
 func readRelease(r *reader) (view.Page, error) {
-	release, err := get(r, "ABRelease", &v1alpha1.ABRelease{})
+	in, err := r.release()
 	if err != nil {
 		return view.Page{}, err
+	}
+	return view.ReleaseOf(in), nil
+}
+
+func readApproval(r *reader) (view.Page, error) {
+	in, err := r.release()
+	if err != nil {
+		return view.Page{}, err
+	}
+	return view.ApprovalOf(in), nil
+}
+
+func readPromotion(r *reader) (view.Page, error) {
+	in, err := r.release()
+	if err != nil {
+		return view.Page{}, err
+	}
+	return view.PromotionOf(in, r.value("variation")), nil
+}
+
+// release reads the release that the path names, with its strategy.
+func (r *reader) release() (*progress.Question, error) {
+	release, err := get(r, "ABRelease", &v1alpha1.ABRelease{})
+	if err != nil {
+		return nil, err
 	}
 	in := &progress.Question{Release: release}
 	if rollout := release.Spec.Rollout; rollout != nil && rollout.StrategyName != "" {
@@ -39,5 +64,5 @@ func readRelease(r *reader) (view.Page, error) {
 		}
 	}
 	in.Now = r.Now()
-	return view.ReleaseOf(in), nil
+	return in, nil
 }

@@ -3,7 +3,6 @@
 package pages
 
 import (
-	"github.com/plumbline-dev/plumbline/internal/actions/explanation"
 	"github.com/plumbline-dev/plumbline/internal/console/view"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -13,7 +12,7 @@ func readPlans(r *reader) (view.Page, error) {
 	if err != nil {
 		return view.Page{}, err
 	}
-	in := view.Plans{Filter: view.PlanFilter{Namespace: namespace, Policy: r.query("policy"), Phase: r.query("phase")}}
+	in := view.Plans{Filter: view.PlanFilter{Namespace: namespace, Policy: r.value("policy"), Phase: r.value("phase")}}
 	if in.Plans, err = list[v1alpha1.RemediationPlan](r, "RemediationPlan", namespace, newPlans); err != nil {
 		return view.Page{}, err
 	}
@@ -29,35 +28,12 @@ func readPlan(r *reader) (view.Page, error) {
 	return view.PlanOf(p, r.Now()), nil
 }
 
-func readPolicies(r *reader) (view.Page, error) {
-	all, err := list[v1alpha1.RemediationPolicy](r, "RemediationPolicy", "", newPolicies)
-	if err != nil {
-		return view.Page{}, err
-	}
-	return view.PoliciesOf(all, r.Now()), nil
-}
-
-func readPolicy(r *reader) (view.Page, error) {
-	namespace, err := r.namespace()
-	if err != nil {
-		return view.Page{}, err
-	}
-	p, err := get(r, "RemediationPolicy", &v1alpha1.RemediationPolicy{})
-	if err != nil {
-		return view.Page{}, err
-	}
-	in := view.Policy{Policy: p, Namespace: namespace}
-	in.Outlook, in.Problems = r.outlook(explanation.Question{Policies: []v1alpha1.RemediationPolicy{*p}, Namespace: namespace})
-	in.Now = r.Now()
-	return view.PolicyOf(&in), nil
-}
-
 func readAssessments(r *reader) (view.Page, error) {
 	namespace, err := r.namespace()
 	if err != nil {
 		return view.Page{}, err
 	}
-	in := view.Assessments{Namespace: namespace, Verdict: r.query("verdict")}
+	in := view.Assessments{Namespace: namespace, Verdict: r.value("verdict")}
 	if in.Assessments, err = list[v1alpha1.EffectivenessAssessment](r, "EffectivenessAssessment", namespace, newAssessments); err != nil {
 		return view.Page{}, err
 	}

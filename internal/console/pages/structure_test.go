@@ -78,12 +78,39 @@ func checkStructure(t *testing.T, name, body string) {
 		}
 	}
 	for _, field := range elements(root, "input", "select") {
-		if field.Parent.Data != "label" {
+		if kind, _ := attribute(field, "type"); kind != "hidden" && field.Parent.Data != "label" {
 			t.Errorf("%s: a field has no label", name)
 		}
 	}
+	checkForms(t, name, root, ids)
 	for _, link := range elements(root, "a", "link") {
 		checkAddress(t, name, link, ids)
+	}
+}
+
+// checkForms demands that each form stays at the console, and that what describes a part of it is there.
+func checkForms(t *testing.T, name string, root *html.Node, ids map[string]bool) {
+	t.Helper()
+	for _, form := range elements(root, "form") {
+		action, _ := attribute(form, "action")
+		if to, err := url.Parse(action); err != nil || to.Host != "" || to.Scheme != "" || to.RawQuery != "" || action != "" && !strings.HasPrefix(action, "/") {
+			t.Errorf("%s: a form leads to %q", name, action)
+		}
+		if _, has := attribute(form, "id"); !has {
+			t.Errorf("%s: the form that leads to %q has no id", name, action)
+		}
+	}
+	focused := 0
+	for _, n := range elements(root) {
+		if id, has := attribute(n, "aria-describedby"); has && !ids[id] {
+			t.Errorf("%s: no element has the id %q, which describes another", name, id)
+		}
+		if _, has := attribute(n, "autofocus"); has {
+			focused++
+		}
+	}
+	if focused > 1 {
+		t.Errorf("%s: %d elements want the focus", name, focused)
 	}
 }
 

@@ -5,7 +5,7 @@
 //
 //	kinds ──▶ FleetOf, DriftOf, ObjectOf, … ──▶ Page ──▶ Render ──▶ HTML
 //
-// A [Page] is a list of sections of tables, facts and lines, so few templates serve all pages. The
+// A [Page] is a list of sections of tables, facts, lines and forms, so few templates serve all pages. The
 // sentences are those of the packages wording and progress, which the plugin prints too.
 //
 // Names, reasons and values are chosen by others. html/template escapes them for their place, and

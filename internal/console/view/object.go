@@ -29,7 +29,8 @@ type Object struct {
 	Now         time.Time
 }
 
-// ObjectOf shows what differs in an object, which user changed what, and what has happened to the object.
+// ObjectOf shows what differs in an object, which user changed what, and what has happened to the object, with
+// its verbs.
 func ObjectOf(in *Object) Page {
 	b := in.Baseline
 	p := Page{Title: wording.QualifiedName(b), Entry: DriftPath, Time: in.Now, Unread: in.Unread.sentences()}
@@ -39,7 +40,8 @@ func ObjectOf(in *Object) Page {
 	p.Sections = []Section{
 		{Title: "State", Lines: stateLines(b, in.Now), Facts: checksOf(b, in.Now)},
 		{Title: "Differences", Table: in.differences(), Lines: in.asides()},
-		{Title: "Next", Table: outlookOf(in), Lines: requestsOf(b)},
+		{Title: "Next", Table: outlookOf(in)},
+		objectForms(in),
 		{Title: "Timeline", Table: timelineOf(in)},
 	}
 	return p
@@ -134,17 +136,6 @@ func outlookOf(in *Object) *Table {
 		t.Empty = wording.DescribeUnexplained(in.Baseline, "")
 	}
 	return t
-}
-
-// requestsOf are the commands by which a person asks for something of an object. Pages have no verbs yet.
-func requestsOf(b *v1alpha1.Baseline) []string {
-	command := func(verb string) string {
-		return fmt.Sprintf("%s %s %s -n %s", wording.CommandName, verb, wording.ObjectOf(b), b.Namespace)
-	}
-	if actions.StandingOf(b) > actions.StandingUnknown {
-		return nil
-	}
-	return []string{"To authorize the live state: " + command("accept"), "To check it now: " + command("check")}
 }
 
 // happening is a line of the timeline.

@@ -23,7 +23,11 @@ type Page struct {
 	// Entry is the path of the entry of the navigation that the page belongs to.
 	Entry string
 	// Time is when the values were read, by the clock of the API server.
-	Time    time.Time
+	Time time.Time
+	// Still says that the script does not read the page anew.
+	Still bool
+	// Sent says which request of the caller was sent.
+	Sent    string
 	Filters []Filter
 	// Unread are sentences about what could not be read. The page shows nothing in its place.
 	Unread   []string
@@ -46,6 +50,7 @@ type Section struct {
 	Log       []string
 	Grid      []GridRow
 	Table     *Table
+	Forms     []Form
 }
 
 // Table has a header above each column, and the header of each row in the first cell.
@@ -134,8 +139,9 @@ func Render(p *Page) (body []byte, tag string, err error) {
 		Title      string
 		Navigation []entry
 		Read       Cell
+		Still      bool
 		Content    template.HTML
-	}{p.Title, navigation(p.Entry), Cell{Text: read, UTC: read}, template.HTML(content.String())})
+	}{p.Title, navigation(p.Entry), Cell{Text: read, UTC: read}, p.Still, template.HTML(content.String())})
 	if err != nil {
 		return nil, "", fmt.Errorf("rendering the page %q: %w", p.Title, err)
 	}

@@ -58,9 +58,14 @@ func planPhases() []string {
 	return phases
 }
 
-// PlanOf shows what a plan does, how far the plan is, and why.
+// PlanOf shows what a plan does, how far the plan is, and why, with its verbs.
 func PlanOf(p *v1alpha1.RemediationPlan, now time.Time) Page {
-	page := Page{Title: "Plan " + wording.PlanName(p), Entry: PlansPath, Time: now, Sections: []Section{{Title: "Plan", Facts: wording.DescribePlan(p, false, now)}}}
+	page := Page{Title: "Plan " + wording.PlanName(p), Entry: PlansPath, Time: now, Sections: []Section{
+		{Title: "Plan", Facts: wording.DescribePlan(p, false, now)},
+		actionsOf(
+			planForm(p, "execute", "Execute the plan", v1alpha1.PlanExecute), planForm(p, "pause", "Pause the plan", v1alpha1.PlanPause),
+			planForm(p, "resume", "Resume the plan", actions.PlanResume), planForm(p, "cancel", "Cancel the plan", v1alpha1.PlanCancel)),
+	}}
 	batches := p.Spec.Plan.Batches
 	for i := range batches {
 		last := i == len(batches)-1
@@ -80,6 +85,23 @@ func PlanOf(p *v1alpha1.RemediationPlan, now time.Time) Page {
 	}
 	page.Sections = append(page.Sections, logOf(p))
 	return page
+}
+
+// planForm asks for a verb of a plan.
+func planForm(p *v1alpha1.RemediationPlan, id, button string, verb v1alpha1.PlanVerb) Form {
+	f := Form{
+		ID: id, Action: pathOf(PlansPath, p.Namespace, p.Name, id), Button: button, Lines: wording.PlanVerbs[verb].Paragraphs(), Inputs: []Input{reasonInput()},
+		Wants: []Want{{"patch", "remediationplans", p.Namespace, p.Name}},
+	}
+	if standing, already := actions.FindPlanStanding(verb, p); already {
+		f.Barred = notNow("the plan " + wording.DescribePlanStanding(standing))
+	} else if refused := actions.RefusePlanVerb(verb, p); refused != nil {
+		f.Barred = notNow(refused.Error())
+	}
+	if verb == actions.PlanResume && actions.NeedsExecute(p) {
+		f.Lines = append(f.Lines, "This plan begins by hand alone: execute it to go on.")
+	}
+	return f
 }
 
 func stepRow(p *v1alpha1.RemediationPlan, index int, now time.Time) []Cell {

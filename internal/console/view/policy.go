@@ -70,19 +70,16 @@ type Policy struct {
 	Now       time.Time
 }
 
-// PolicyOf shows a policy, and each gate between each drift and its repair.
+// PolicyOf shows a policy with its verbs, and each gate between each drift and its repair.
 func PolicyOf(in *Policy) Page {
 	p := in.Policy
 	page := Page{Title: "Policy " + p.Name, Entry: PoliciesPath, Time: in.Now, Filters: []Filter{namespaceFilter(in.Namespace)}}
 	if in.Outlook.Unread != "" {
 		page.Unread = append(page.Unread, "The gates are not known: "+in.Outlook.Unread)
 	}
-	page.Sections = []Section{{Title: "Policy", Facts: policyFacts(p, in.Now), Lines: in.Problems}}
-	gates := Section{Title: "Gates", Table: matrixOf(in.Outlook.Explanations)}
-	if in.Outlook.Unread != "" {
-		gates.Table.Empty = "No gate was asked."
+	page.Sections = []Section{
+		{Title: "Policy", Facts: policyFacts(p, in.Now), Lines: in.Problems}, actionsOf(activateForm(p), deactivateForm(p), editForm(p)), gatesOf(&in.Outlook),
 	}
-	page.Sections = append(page.Sections, gates)
 	for i := range in.Outlook.Explanations {
 		if i == maxExplained {
 			page.Sections = append(page.Sections, Section{Title: "More", Lines: []string{fmt.Sprintf("%d more drifts are left out: narrow the page down", len(in.Outlook.Explanations)-i)}})
@@ -91,6 +88,15 @@ func PolicyOf(in *Policy) Page {
 		page.Sections = append(page.Sections, explanationOf(&in.Outlook.Explanations[i], in.Now))
 	}
 	return page
+}
+
+// gatesOf has each gate of each drift.
+func gatesOf(o *Outlook) Section {
+	gates := Section{Title: "Gates", Table: matrixOf(o.Explanations)}
+	if o.Unread != "" {
+		gates.Table.Empty = "No gate was asked."
+	}
+	return gates
 }
 
 // maxExplained is how many drifts a page explains gate by gate.

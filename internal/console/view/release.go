@@ -52,13 +52,14 @@ func stageWords(s *progress.Screen) string {
 }
 
 // ReleaseOf shows the stages of a release, the shares of its variations, the bets of the judge, and why
-// the run goes on or does not.
+// the run goes on or does not, with the verbs of the release.
 func ReleaseOf(in *progress.Question) Page {
 	r := in.Release
 	s := progress.ScreenOf(r, in.Now)
 	page := Page{Title: "Release " + r.Namespace + "/" + r.Name, Entry: ReleasesPath, Time: in.Now}
 	page.Sections = []Section{
 		{Title: "Run", Facts: runFacts(&s)},
+		releaseForms(r),
 		{Title: "Stages", Table: stagesOf(&s)},
 	}
 	if len(s.Variations) > 0 {

@@ -31,14 +31,22 @@ var Rights = []Right{
 	{"execute, pause, resume and cancel plans", "update", "remediationplans", "plumbline-plan-operator"},
 	{"remediate drift now", "create", "remediationrequests", "plumbline-remediator"},
 	{"write releases", "update", "abreleases", "plumbline-release"},
+	{"approve, promote, skip and retry runs", "approve", "abreleases", "plumbline-release-approver"},
 	{"write policies", "update", "remediationpolicies", "plumbline-policy-author"},
 	{"halt remediation", "update", "remediationledgers", "plumbline-ledger-operator"},
 }
 
 // RoleOf returns the role of the chart that has a right to a resource; empty if no role is known.
 func RoleOf(verb, resource string) string {
-	if verb == "get" && resource != "baselinerevisions" {
-		verb = "list" // a role that lists a kind also gets its objects
+	switch verb {
+	case "get":
+		if resource != "baselinerevisions" {
+			verb = "list" // a role that lists a kind also gets its objects
+		}
+	case "patch":
+		verb = "update"
+	case "promote", "skip", "retry":
+		verb = "approve"
 	}
 	for _, r := range Rights {
 		if r.Verb == verb && r.Resource == resource {

@@ -25,6 +25,13 @@ type AdvanceRequest struct {
 	StageNumber *int32 `json:"stageNumber,omitempty" minimum:"1" maximum:"16"`
 }
 
+// ApproveRequest names the run and the stage that the caller has seen: the approval of another one is refused.
+type ApproveRequest struct {
+	ReasonRequest
+	RunNumber   *int64 `json:"runNumber,omitempty" minimum:"1" doc:"The run that is approved; the one under way if the field is left out."`
+	StageNumber *int32 `json:"stageNumber,omitempty" minimum:"1" maximum:"16" doc:"The stage that is approved; the one under way if the field is left out."`
+}
+
 // PromoteRequest names the variation that gets all requests: "A" is the stable one.
 type PromoteRequest struct {
 	ReasonRequest

@@ -27,6 +27,15 @@ func (w Word[T]) Value() (T, error) {
 	return T(value), err
 }
 
+// Words returns the words of the enum T, in the order of the kind.
+func Words[T ~string]() []string {
+	var words []string
+	for _, t := range vocabularyOf(reflect.TypeFor[T]()) {
+		words = append(words, t.word)
+	}
+	return words
+}
+
 // UnmarshalText reads a word, and refuses all that the vocabulary of T lacks.
 func (w *Word[T]) UnmarshalText(text []byte) error {
 	if _, err := vocabularyOf(reflect.TypeFor[T]()).parse(string(text)); err != nil {

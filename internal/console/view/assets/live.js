@@ -33,28 +33,59 @@
     localize(main);
   };
 
-  // morph makes an element like another one, and keeps each node that is alike.
-  const morph = (from, to) => {
+  // isChanged says whether the reader has changed a field.
+  const isChanged = (field) => {
+    if (field.options) return field.selectedIndex !== Math.max(0, [...field.options].findIndex((o) => o.defaultSelected));
+    return field.type === "checkbox" ? field.checked !== field.defaultChecked : field.value !== field.defaultValue;
+  };
+
+  const fields = "input, select";
+
+  // isInUse says whether the reader is at a form, or has changed a field of it.
+  const isInUse = (form) => form.contains(document.activeElement) || [...form.querySelectorAll(fields)].some(isChanged);
+
+  // find returns the node that becomes a new one: the old node at its place, or a later one with its id.
+  const find = (old, node) => {
+    const isAlike = (other) => other.nodeType === node.nodeType && other.nodeName === node.nodeName && (other.id ?? "") === (node.id ?? "");
+    for (let other = old; other; other = other.nextSibling) {
+      if (isAlike(other)) return other;
+      if (!node.id) return null;
+    }
+    return null;
+  };
+
+  // morph makes an element like another one, and keeps each node that is alike. In a form that is in use the
+  // fields stay as they are: the request is about what the reader has seen.
+  const morph = (from, to, inUse = false) => {
     for (const { name } of [...from.attributes]) {
       if (!to.hasAttribute(name)) from.removeAttribute(name);
     }
     for (const { name, value } of to.attributes) {
       if (from.getAttribute(name) !== value) from.setAttribute(name, value);
     }
-    const wanted = [...to.childNodes];
-    while (from.childNodes.length > wanted.length) from.lastChild.remove();
-    wanted.forEach((node, i) => {
-      const old = from.childNodes[i];
-      if (!old) {
-        from.append(document.importNode(node, true));
-      } else if (old.nodeType !== node.nodeType || old.nodeName !== node.nodeName) {
-        old.replaceWith(document.importNode(node, true));
-      } else if (node.nodeType !== Node.ELEMENT_NODE) {
-        if (old.data !== node.data) old.data = node.data;
-      } else if (node.nodeName !== "FORM") { // the reader may be typing
-        morph(old, node);
+    let old = from.firstChild;
+    const removeUntil = (end) => {
+      while (old !== end) {
+        const next = old.nextSibling;
+        old.remove();
+        old = next;
       }
-    });
+    };
+    for (const node of to.childNodes) {
+      const same = find(old, node);
+      if (!same) {
+        from.insertBefore(document.importNode(node, true), old);
+        continue;
+      }
+      removeUntil(same);
+      old = same.nextSibling;
+      if (node.nodeType !== Node.ELEMENT_NODE) {
+        if (same.data !== node.data) same.data = node.data;
+      } else if (!inUse || !node.matches(fields)) {
+        morph(same, node, inUse || (node.nodeName === "FORM" && isInUse(same)));
+      }
+    }
+    removeUntil(null);
   };
 
   const read = async () => {
@@ -92,5 +123,10 @@
   });
   localize(main);
   line.hidden = false;
-  setTimeout(update, period);
+  if (main.dataset.still === undefined) {
+    setTimeout(update, period);
+  } else {
+    button.hidden = true;
+    say("Updates are off on this page.", false);
+  }
 })();

@@ -131,6 +131,7 @@ func writesAs(group string) []writeOf {
 		{"POST", "ab-releases", release, 201, ofReleases},
 		{"POST", run + "start", ``, 202, ofReleases},
 		{"POST", run + "advance", `{"stageNumber":2}`, 202, ofReleases},
+		{"POST", run + "approve", `{"runNumber":1,"stageNumber":1}`, 202, ofReleases},
 		{"POST", run + "promote", `{"variation":"B"}`, 202, ofReleases},
 		{"POST", run + "rollback", `{"reason":"INC-9"}`, 202, ofReleases},
 	}

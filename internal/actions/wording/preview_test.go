@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package preview
+package wording
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/actions/preview"
 )
 
-func TestVerdict_CountsTheWritesThatConverge(t *testing.T) {
+func TestAPreviewCountsTheWritesThatConverge(t *testing.T) {
 	plan := func(outcomes ...preview.Outcome) preview.Plan {
 		p := preview.Plan{}
 		for _, o := range outcomes {
@@ -29,14 +29,14 @@ func TestVerdict_CountsTheWritesThatConverge(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := verdict(&tc.report); got != tc.want {
+			if got := DescribePreview(&tc.report); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestOutcomes_AreMarkedGoodOnlyWhereTheWriteConverges(t *testing.T) {
+func TestADryRunIsMarkedGoodOnlyWhereTheWriteConverges(t *testing.T) {
 	cases := map[preview.Outcome]struct{ mark, words string }{
 		preview.Converges: {"✓", "leads to the authorized state"},
 		preview.Diverges:  {"✗", "would not lead to the authorized state"},
@@ -48,7 +48,7 @@ func TestOutcomes_AreMarkedGoodOnlyWhereTheWriteConverges(t *testing.T) {
 	}
 	for outcome, want := range cases {
 		t.Run(string(outcome), func(t *testing.T) {
-			if mark, words := outcomeMark(outcome), outcomeWords(outcome); mark != want.mark || words != want.words {
+			if mark, words := MarkDryRun(outcome), DescribeDryRun(outcome); mark != want.mark || words != want.words {
 				t.Errorf("got %s %q, want %s %q", mark, words, want.mark, want.words)
 			}
 		})

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"strconv"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
+)
+
+// planVerbs are the forms of the page of a plan.
+func planVerbs() []verb {
+	return []verb{
+		reasoned("execute", "execute the plan", "/remediation/plans"), reasoned("pause", "pause the plan", "/remediation/plans"),
+		reasoned("resume", "resume the plan", "/remediation/plans"), reasoned("cancel", "cancel the plan", "/remediation/plans"),
+	}
+}
+
+// objectVerbs are the forms of the page of an object, and that of its preview.
+func objectVerbs() []verb {
+	return []verb{
+		{name: "accept", sent: "accept the observed state", inputs: []string{"hash", "reason"}, request: func(r *reader, key client.ObjectKey) (*request, error) {
+			return post(operationOf("/baselines", key, "accept"), wire.AcceptRequest{ReasonRequest: reasonOf(r), Hash: r.value("hash")}), nil
+		}},
+		{name: "check", sent: "check the object", request: func(_ *reader, key client.ObjectKey) (*request, error) {
+			return post(operationOf("/baselines", key, "check"), nil), nil
+		}},
+		{
+			name: "remediate", sent: "remediate the object", inputs: []string{"policy", "reason"}, asks: readRemediation, queries: []string{"policy"},
+			request: func(r *reader, key client.ObjectKey) (*request, error) {
+				body := wire.ExecuteRequest{ReasonRequest: reasonOf(r), PolicyID: r.value("policy"), Targets: []string{idOf(key)}}
+				return post("/remediation/execute", body), nil
+			},
+		},
+	}
+}
+
+// policyVerbs are the forms of the page of a policy, and that of its activation.
+func policyVerbs() []verb {
+	return []verb{
+		{
+			name: "activate", sent: "activate the policy", inputs: []string{versionInput, "choose", "reason"}, several: []string{"groups"}, asks: readActivation,
+			request: func(r *reader, key client.ObjectKey) (*request, error) {
+				body := wire.ActivateRequest{ReasonRequest: reasonOf(r)}
+				if r.values.Has("choose") { // no chosen group is none, and not each
+					groups := append([]string{}, r.values["groups"]...)
+					body.Groups = &groups
+				}
+				asked := post(operationOf("/remediation/policies", key, "activate"), body)
+				asked.headers = map[string]string{"If-Match": r.value(versionInput)}
+				return asked, nil
+			},
+		},
+		reasoned("deactivate", "deactivate the policy", "/remediation/policies"),
+		editVerb(),
+	}
+}
+
+// releaseVerbs are the forms of the page of a release, and those of the pages that ask again.
+func releaseVerbs() []verb {
+	const collection = "/ab-releases"
+	return []verb{
+		reasoned("start", "start the run", collection), reasoned("rollback", "roll the release back", collection),
+		{name: "advance", sent: "advance the run", inputs: []string{"stageNumber", "reason"}, request: func(r *reader, key client.ObjectKey) (*request, error) {
+			stage, err := numberOf[int32](r, "stageNumber")
+			return post(operationOf(collection, key, "advance"), wire.AdvanceRequest{ReasonRequest: reasonOf(r), StageNumber: stage}), err
+		}},
+		{
+			name: "approve", sent: "approve the stage", inputs: []string{"runNumber", "stageNumber", "reason"}, asks: readApproval,
+			request: func(r *reader, key client.ObjectKey) (*request, error) {
+				run, err := numberOf[int64](r, "runNumber")
+				if err != nil {
+					return nil, err
+				}
+				stage, err := numberOf[int32](r, "stageNumber")
+				body := wire.ApproveRequest{ReasonRequest: reasonOf(r), RunNumber: run, StageNumber: stage}
+				return post(operationOf(collection, key, "approve"), body), err
+			},
+		},
+		{
+			name: "promote", sent: "promote the variation", inputs: []string{"variation", "reason"}, asks: readPromotion, queries: []string{"variation"},
+			request: func(r *reader, key client.ObjectKey) (*request, error) {
+				return post(operationOf(collection, key, "promote"), wire.PromoteRequest{ReasonRequest: reasonOf(r), Variation: r.value("variation")}), nil
+			},
+		},
+	}
+}
+
+// numberOf reads a number of a form; nil for one that is left out.
+func numberOf[N int32 | int64](r *reader, name string) (*N, error) {
+	value := r.value(name)
+	if value == "" {
+		return nil, nil //nolint:nilnil // a number that is left out
+	}
+	number, err := strconv.ParseInt(value, 10, 32)
+	if err != nil {
+		return nil, wire.NewProblem(wire.Invalid, "", wire.FieldError{Location: "body." + name, Message: "it is no number"})
+	}
+	n := N(number)
+	return &n, nil
+}
+
+// reasoned is a verb with a reason alone, of an object in a collection of the API.
+func reasoned(name, sent, collection string) verb {
+	return verb{name: name, sent: sent, inputs: []string{"reason"}, request: func(r *reader, key client.ObjectKey) (*request, error) {
+		return post(operationOf(collection, key, name), reasonOf(r)), nil
+	}}
+}
+
+// operationOf is the path of an operation about an object. The names are those of Kubernetes, which need no
+// escape.
+func operationOf(collection string, key client.ObjectKey, name string) string {
+	return collection + "/" + idOf(key) + "/" + name
+}
+
+// idOf names an object as the API does.
+func idOf(key client.ObjectKey) string {
+	if key.Namespace == "" {
+		return key.Name
+	}
+	return key.Namespace + "." + key.Name
+}
+
+func reasonOf(r *reader) wire.ReasonRequest {
+	return wire.ReasonRequest{Reason: r.value("reason")}
+}
