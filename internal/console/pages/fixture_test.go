@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/internal/portforward"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
@@ -36,6 +37,14 @@ func (a asked) Whoami(context.Context) (authenticationv1.UserInfo, error) { retu
 
 // DryRuns sends none: pages write nothing.
 func (a asked) DryRuns() exec.Targets { return nil }
+
+func (a asked) Proxy(ctx context.Context, target portforward.Target, path string, query map[string]string) ([]byte, error) {
+	return a.Cluster.Proxy(ctx, target, path, query)
+}
+
+func (a asked) System(ctx context.Context) (string, error) { return a.FindSystemNamespace(ctx, "") }
+
+func (a asked) Forward(target portforward.Target) *http.Client { return a.Cluster.Forward(target) }
 
 func (a asked) Now() time.Time { return a.now() }
 
@@ -72,7 +81,15 @@ func (b *browser) get(target string) *httptest.ResponseRecorder {
 
 // shop has something to show on each page: a drifted object with a policy, plans in each phase of their
 // life, halts, and the release and the assessment of the golden files of the REST API.
+// Its executor serves the records of a plan that is gone and of the release, and its discovery server has a mesh.
 func shop(t *testing.T) clitest.Cluster {
+	t.Helper()
+	archive := clitest.PackedArchive(t)
+	archive.PackRelease()
+	return shopWith(t, archive, clitest.MeshOf())
+}
+
+func shopWith(t *testing.T, archive *clitest.Archive, mesh *clitest.Mesh) clitest.Cluster {
 	t.Helper()
 	f := clitest.Shop(t, clitest.ActiveBy("alice"))
 	f.Objects = append(f.Objects,
@@ -92,6 +109,8 @@ func shop(t *testing.T) clitest.Cluster {
 		clitest.BaselineOf("new", clitest.InState(""), func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil }),
 		ofWire(t, "release", &v1alpha1.ABRelease{}), ofWire(t, "assessment", &v1alpha1.EffectivenessAssessment{}),
 	)
+	f.Objects = append(append(f.Objects, archive.Served()...), mesh.Objects()...)
+	f.Proxy, f.Forward = archive.Proxy(), mesh.Forward(t)
 	return f
 }
 
@@ -109,4 +128,6 @@ var targets = map[string]string{
 	"fleet": "/", "drift": "/drift", "drift-filtered": "/drift?namespace=shop&severity=High&actor=bob&state=Drifted", "object": "/objects/shop/deployments.apps.web",
 	"object-missing": "/objects/shop/deployments.apps.gone", "plans": "/plans", "plan": "/plans/shop/eventful", "policies": "/policies", "policy": "/policies/production",
 	"releases": "/releases", "release": "/releases/shop/web", "assessments": "/assessments", "assessment": "/assessments/shop/production-e82871e6b1-0", "whoami": "/whoami?namespace=shop",
+	"evidence": "/evidence", "evidence-plan": "/evidence/plans/shop/done", "evidence-release": "/evidence/releases/shop/web",
+	"proxies": "/proxies", "proxies-filtered": "/proxies?namespace=shop&stage=Refused", "proxy": "/proxies/shop/front-1",
 }

@@ -62,6 +62,11 @@ func table() []page {
 		{view.ReleasesPath + "/{namespace}/{name}", "Release", view.ReleasesPath, nil, readRelease},
 		{view.AssessmentsPath, "Assessments", view.AssessmentsPath, []string{"namespace", "verdict"}, readAssessments},
 		{view.AssessmentsPath + "/{namespace}/{name}", "Assessment", view.AssessmentsPath, nil, readAssessment},
+		{view.EvidencePath, "Evidence", view.EvidencePath, nil, readEvidence},
+		{view.EvidencePath + "/plans/{namespace}/{name}", "Evidence", view.EvidencePath, nil, readPlanEvidence},
+		{view.EvidencePath + "/releases/{namespace}/{name}", "Evidence", view.EvidencePath, nil, readReleaseEvidence},
+		{view.ProxiesPath, "Proxies", view.ProxiesPath, []string{"namespace", "stage"}, readProxies},
+		{view.ProxiesPath + "/{namespace}/{name}", "Proxy", view.ProxiesPath, nil, readProxy},
 		{view.WhoamiPath, "Whoami", view.WhoamiPath, []string{"namespace"}, readWhoami},
 	}
 }

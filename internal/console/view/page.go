@@ -25,6 +25,8 @@ type Page struct {
 	// Time is when the values were read, by the clock of the API server.
 	Time    time.Time
 	Filters []Filter
+	// Paused has the script begin with updates paused: each read of the page takes many requests.
+	Paused bool
 	// Unread are sentences about what could not be read. The page shows nothing in its place.
 	Unread   []string
 	Sections []Section
@@ -43,6 +45,7 @@ type Section struct {
 	ID, Title string
 	Facts     []wording.Field
 	Lines     []string
+	Links     []Cell
 	Log       []string
 	Grid      []GridRow
 	Table     *Table
@@ -98,14 +101,20 @@ const (
 	PoliciesPath    = "/policies"
 	ReleasesPath    = "/releases"
 	AssessmentsPath = "/assessments"
+	EvidencePath    = "/evidence"
+	ProxiesPath     = "/proxies"
 	WhoamiPath      = "/whoami"
 	AssetsPath      = "/assets/"
 )
 
+// packetsPath is before the id of a plan in the REST API, which sends the packet of its evidence as a file.
+const packetsPath = "/api/v1/remediation/history"
+
 func navigation(current string) []entry {
 	entries := []entry{
 		{Path: FleetPath, Label: "Fleet"}, {Path: DriftPath, Label: "Drift"}, {Path: PlansPath, Label: "Plans"}, {Path: PoliciesPath, Label: "Policies"},
-		{Path: ReleasesPath, Label: "Releases"}, {Path: AssessmentsPath, Label: "Assessments"}, {Path: WhoamiPath, Label: "Whoami"},
+		{Path: ReleasesPath, Label: "Releases"}, {Path: AssessmentsPath, Label: "Assessments"},
+		{Path: EvidencePath, Label: "Evidence"}, {Path: ProxiesPath, Label: "Proxies"}, {Path: WhoamiPath, Label: "Whoami"},
 	}
 	for i := range entries {
 		entries[i].Current = entries[i].Path == current
@@ -134,8 +143,9 @@ func Render(p *Page) (body []byte, tag string, err error) {
 		Title      string
 		Navigation []entry
 		Read       Cell
+		Paused     bool
 		Content    template.HTML
-	}{p.Title, navigation(p.Entry), Cell{Text: read, UTC: read}, template.HTML(content.String())})
+	}{p.Title, navigation(p.Entry), Cell{Text: read, UTC: read}, p.Paused, template.HTML(content.String())})
 	if err != nil {
 		return nil, "", fmt.Errorf("rendering the page %q: %w", p.Title, err)
 	}

@@ -60,7 +60,9 @@ func planPhases() []string {
 
 // PlanOf shows what a plan does, how far the plan is, and why.
 func PlanOf(p *v1alpha1.RemediationPlan, now time.Time) Page {
-	page := Page{Title: "Plan " + wording.PlanName(p), Entry: PlansPath, Time: now, Sections: []Section{{Title: "Plan", Facts: wording.DescribePlan(p, false, now)}}}
+	page := Page{Title: "Plan " + wording.PlanName(p), Entry: PlansPath, Time: now, Sections: []Section{{
+		Title: "Plan", Facts: wording.DescribePlan(p, false, now), Links: []Cell{link(pathOf(EvidencePath+"/plans", p.Namespace, p.Name), "Signed records of the plan")},
+	}}}
 	batches := p.Spec.Plan.Batches
 	for i := range batches {
 		last := i == len(batches)-1
