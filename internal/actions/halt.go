@@ -3,6 +3,7 @@
 package actions
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -56,6 +57,16 @@ func ListLedgers(ctx context.Context, c client.Reader, system string) ([]v1alpha
 		return nil, &SeveralSystemsError{Namespaces: namespaces}
 	}
 	return list.Items, nil
+}
+
+// FindSystem returns the namespace in which Plumbline runs: that of its ledgers, or the usual one before there are
+// any. The error is a *SeveralSystemsError if there is more than one such place.
+func FindSystem(ctx context.Context, c client.Reader) (string, error) {
+	ledgers, err := ListLedgers(ctx, c, "")
+	if err != nil || len(ledgers) == 0 {
+		return SystemNamespace, err
+	}
+	return cmp.Or(ledgers[0].Namespace, SystemNamespace), nil
 }
 
 // NoLedgerError says that an Environment, or the cluster, has no ledger: the executor makes

@@ -40,17 +40,28 @@ func list[T client.Object, W any](
 	ctx context.Context, s *server, p *Page, from *source[T], namespace string, within *InEnvironment,
 	keep func(T, *wire.Uids) bool, show func(T, *wire.Uids) W,
 ) (*listed[W], error) {
-	objects, err := from.all(ctx, s.cluster, namespace)
+	objects, uids, err := selected(ctx, s, from, namespace, within, keep)
 	if err != nil {
 		return nil, err
+	}
+	return paged(p, objects, func(o T) place { return placeOf(o) }, func(o T) W { return show(o, uids) })
+}
+
+// selected reads the objects that are kept, with the uids that they are shown with.
+func selected[T client.Object](
+	ctx context.Context, s *server, from *source[T], namespace string, within *InEnvironment, keep func(T, *wire.Uids) bool,
+) ([]T, *wire.Uids, error) {
+	objects, err := from.all(ctx, s.cluster, namespace)
+	if err != nil {
+		return nil, nil, err
 	}
 	uids, withheld, err := readUids(ctx, s.cluster, from.withNamespaces)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// An empty list would say that there is no such object.
 	if withheld != nil && within != nil && (from.withNamespaces && within.EnvironmentID != "" || uidForm.MatchString(within.EnvironmentID)) {
-		return nil, withheld
+		return nil, nil, withheld
 	}
 	kept := objects[:0]
 	for _, o := range objects {
@@ -58,13 +69,18 @@ func list[T client.Object, W any](
 			kept = append(kept, o)
 		}
 	}
-	kept, cursor, err := cut(p, kept)
+	return kept, uids, nil
+}
+
+// paged answers with a page of items, each at its place.
+func paged[T, W any](p *Page, items []T, at func(T) place, show func(T) W) (*listed[W], error) {
+	items, cursor, err := cut(p, items, at)
 	if err != nil {
 		return nil, err
 	}
-	out := &listed[W]{Link: p.next(cursor), Body: make([]W, 0, len(kept))}
-	for _, o := range kept {
-		out.Body = append(out.Body, show(o, uids))
+	out := &listed[W]{Link: p.next(cursor), Body: make([]W, 0, len(items))}
+	for _, item := range items {
+		out.Body = append(out.Body, show(item))
 	}
 	if out.ETag, err = tagOf(struct {
 		Body []W

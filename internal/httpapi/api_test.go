@@ -69,6 +69,12 @@ func TestARequestIsRefusedWithAProblem(t *testing.T) {
 		"more than a page has":         {Prefix + "/baselines?limit=501", wire.BadRequest, "query.limit"},
 		"a page without objects":       {Prefix + "/baselines?limit=0", wire.BadRequest, "query.limit"},
 		"a cursor that is none":        {Prefix + "/baselines?continue=x", wire.BadRequest, "query.continue"},
+		"records by an Environment":    {remediationPath + "/history?environmentId=production", wire.BadRequest, "query.environmentId"},
+		"a source that is none":        {remediationPath + "/history?source=etcd", wire.BadRequest, "query.source"},
+		"a stage that is none":         {Prefix + "/proxies?stage=Refused", wire.BadRequest, "query.stage"},
+		"evidence of no plan":          {remediationPath + "/history/shop.none/evidence", wire.NotFound, ""},
+		"evidence of no id":            {remediationPath + "/history/e0000000-0000-4000-8000-000000000001/evidence", wire.NotFound, ""},
+		"a result of no plan":          {remediationPath + "/history/shop.none", wire.NotFound, ""},
 		"a path that is none":          {Prefix + "/plans", wire.NotFound, ""},
 		"a path outside of the API":    {"/favicon.ico", wire.NotFound, ""},
 	}
@@ -231,7 +237,18 @@ func TestAListIsNarrowedDown(t *testing.T) {
 		"those since a time":                 {remediationPath + "/plans?since=2026-03-01T12:00:00Z", 1},
 		"those since a later time":           {remediationPath + "/plans?since=2026-03-01T12:00:01Z", 0},
 		"those of another namespace":         {remediationPath + "/plans?namespace=bank", 0},
-		"those that have ended":              {remediationPath + "/history", 1},
+		"those that have ended":              {remediationPath + "/history", 2},
+		"those that are kept":                {remediationPath + "/history?source=plan", 1},
+		"those that evidence alone tells of": {remediationPath + "/history?source=evidence", 1},
+		"history of another namespace":       {remediationPath + "/history?namespace=bank", 0},
+		"history of another policy":          {remediationPath + "/history?policyId=none", 0},
+		"history of a policy":                {remediationPath + "/history?policyId=production&source=evidence", 1},
+		"history of a status":                {remediationPath + "/history?status=partial_success", 1},
+		"history since a later time":         {remediationPath + "/history?source=evidence&since=2026-03-01T11:30:00Z", 0},
+		"history of an Environment":          {remediationPath + "/history?source=plan&environmentId=staging", 1},
+		"proxies":                            {Prefix + "/proxies", 5},
+		"proxies of a namespace":             {Prefix + "/proxies?namespace=bank", 1},
+		"proxies that no replica knows":      {Prefix + "/proxies?stage=not_connected", 1},
 		"releases of an Environment":         {releasesPath + "?environmentId=production", 1},
 		"releases of another Environment":    {releasesPath + "?environmentId=staging", 0},
 		"releases of a status":               {releasesPath + "?status=completed", 0},
@@ -301,7 +318,7 @@ func TestPagesRepeatNoObjectAndLeaveNoneOut(t *testing.T) {
 					objects = append(objects, baseline("comes-"+name))
 				}
 			}
-			page, cursor, err := cut(&p, objects)
+			page, cursor, err := cut(&p, objects, placeOf)
 			if err != nil || len(page) > p.Limit {
 				t.Fatalf("%d objects: %v", len(page), err)
 			}

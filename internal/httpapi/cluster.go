@@ -25,6 +25,7 @@ import (
 // the context, or the only one that there is.
 type Cluster interface {
 	client.WithWatch
+	Processes
 	// Whoami asks the API server for the name and the groups of the caller.
 	Whoami(ctx context.Context) (authenticationv1.UserInfo, error)
 	// DryRuns sends the dry runs of a preview.

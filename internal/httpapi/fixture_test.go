@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,8 +25,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/proxies"
+	"github.com/plumbline-dev/plumbline/internal/actions/records"
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
+	"github.com/plumbline-dev/plumbline/internal/portforward"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
@@ -35,6 +40,31 @@ type inMemory struct {
 	client.WithWatch
 	user    authenticationv1.UserInfo
 	targets clitest.Targets
+	// proxy and forward answer for the processes.
+	proxy   records.Proxy
+	forward proxies.Forward
+}
+
+// Proxy answers as the executor does.
+func (c *inMemory) Proxy(ctx context.Context, target portforward.Target, path string, query map[string]string) ([]byte, error) {
+	return c.proxy(ctx, target, path, query)
+}
+
+// System finds the namespace as the door of the plugin does.
+func (c *inMemory) System(ctx context.Context) (string, error) { return actions.FindSystem(ctx, c) }
+
+// Forward answers as the discovery server does.
+func (c *inMemory) Forward(target portforward.Target) *http.Client { return c.forward(target) }
+
+var (
+	packOnce sync.Once
+	packed   *clitest.Archive
+)
+
+// archive has the records of a plan that is gone. It is in memory, and no test changes it.
+func archive(t *testing.T) *clitest.Archive {
+	packOnce.Do(func() { packed = clitest.PackedArchive(t) })
+	return packed
 }
 
 func (c *inMemory) Whoami(context.Context) (authenticationv1.UserInfo, error) { return c.user, nil }
@@ -55,7 +85,8 @@ func newCluster(t *testing.T, hooks interceptor.Funcs, objects ...client.Object)
 	return &inMemory{
 		WithWatch: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(hooks).
 			WithStatusSubresource(&v1alpha1.Baseline{}, &v1alpha1.RemediationPlan{}, &v1alpha1.RemediationRequest{}, &v1alpha1.RemediationPolicy{}, &v1alpha1.ABRelease{}).Build(),
-		user: authenticationv1.UserInfo{Username: "alice", Groups: []string{"sre", "dev"}},
+		user:  authenticationv1.UserInfo{Username: "alice", Groups: []string{"sre", "dev"}},
+		proxy: archive(t).Proxy(), forward: clitest.MeshOf().Forward(t),
 	}
 }
 
@@ -80,6 +111,8 @@ func shop(t *testing.T) []client.Object {
 		}
 		objects = append(objects, object)
 	}
+	objects = append(objects, archive(t).Served()...)
+	objects = append(objects, clitest.MeshOf().Objects()...)
 	ended := &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ended", UID: "2d6f9c3e-0000-4000-8000-000000000002"}}
 	ended.Spec.Plan.EnvironmentName, ended.Status.Phase = "staging", v1alpha1.PlanSuperseded
 	return append(objects, ended)

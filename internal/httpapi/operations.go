@@ -13,7 +13,6 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 )
 
 // The paths of the API.
@@ -47,8 +46,9 @@ func reads() []operation {
 		get(remediationPath+"/policies/{id}/status", "get-policy-status", "Get the status of a policy", "Remediation", "production-auto-remediation", getPolicyStatus),
 		get(remediationPath+"/plans", "list-plans", "List plans", "Remediation", "?namespace=shop&status=running", listPlans),
 		get(remediationPath+"/plans/{id}", "get-plan", "Get a plan", "Remediation", "shop.production-e82871e6b1", getPlan),
-		get(remediationPath+"/history", "list-history", "List the results of plans that have ended", "Remediation", "?namespace=shop&limit=10", listHistory),
+		get(remediationPath+"/history", "list-history", "List the results of plans that have ended, from the plans and from the evidence of plans that are gone", "Remediation", "?namespace=shop&limit=10", listHistory),
 		get(remediationPath+"/history/{id}", "get-result", "Get the result of a plan", "Remediation", "shop.production-e82871e6b1", getResult),
+		get(remediationPath+"/history/{id}/evidence", "get-evidence", "Get the signed records of a plan, with the verdict of their verification", "Remediation", "shop.done", getEvidence),
 		get(releasesPath, "list-ab-releases", "List releases", "Releases", "?environmentId=production&status=running", listReleases),
 		get(releasesPath+"/{id}", "get-ab-release", "Get a release with its stages", "Releases", "shop.web", getRelease),
 		get(releasesPath+"/{id}/traffic", "get-ab-release-traffic", "Get where the requests of a release go", "Releases", "shop.web", getTraffic),
@@ -63,6 +63,7 @@ func reads() []operation {
 		get(Prefix+"/guards/{id}", "get-guard", "Get a guard", "Drift", "platform", getGuard),
 		get(Prefix+"/assessments", "list-assessments", "List assessments", "Remediation", "?verdict=effective", listAssessments),
 		get(Prefix+"/assessments/{id}", "get-assessment", "Get an assessment", "Remediation", "shop.production-e82871e6b1-0", getAssessment),
+		get(Prefix+"/proxies", "list-proxies", "List the proxies of the mesh", "Releases", "?namespace=shop&stage=refused", listProxies),
 		get(Prefix+"/whoami", "whoami", "Get the caller", "Caller", "", whoami),
 	}
 }
@@ -136,7 +137,8 @@ func getPolicyStatus(ctx context.Context, s *server, in *ByID) (*got[wire.Policy
 	return answer(in, "", wire.PolicyStatusOf(p))
 }
 
-type planQuery struct {
+// PlanQuery narrows plans down.
+type PlanQuery struct {
 	Page
 	InNamespace
 	InEnvironment
@@ -145,7 +147,7 @@ type planQuery struct {
 	Since    time.Time                  `query:"since" doc:"Plans that were made at this time or later."`
 }
 
-func (q *planQuery) keeps(p *v1alpha1.RemediationPlan, uids *wire.Uids) bool {
+func (q *PlanQuery) keeps(p *v1alpha1.RemediationPlan, uids *wire.Uids) bool {
 	policy := p.Spec.Plan.Policy
 	return q.InEnvironment.keeps(p.Spec.Plan.EnvironmentName, uids) &&
 		(q.PolicyID == "" || q.PolicyID == policy.Name || q.PolicyID == policy.UID) &&
@@ -153,7 +155,7 @@ func (q *planQuery) keeps(p *v1alpha1.RemediationPlan, uids *wire.Uids) bool {
 		!p.CreationTimestamp.Time.Before(q.Since)
 }
 
-func listPlans(ctx context.Context, s *server, q *planQuery) (*listed[wire.Plan], error) {
+func listPlans(ctx context.Context, s *server, q *PlanQuery) (*listed[wire.Plan], error) {
 	return list(ctx, s, &q.Page, &plans, q.Namespace, &q.InEnvironment, q.keeps, wire.PlanOf)
 }
 
@@ -163,22 +165,6 @@ func getPlan(ctx context.Context, s *server, in *ByID) (*got[wire.Plan], error) 
 		return nil, err
 	}
 	return answer(in, "", wire.PlanOf(p, uids))
-}
-
-func listHistory(ctx context.Context, s *server, q *planQuery) (*listed[wire.Result], error) {
-	return list(ctx, s, &q.Page, &plans, q.Namespace, &q.InEnvironment,
-		func(p *v1alpha1.RemediationPlan, uids *wire.Uids) bool {
-			return protocol.Final(p.Status.Phase) && q.keeps(p, uids)
-		},
-		func(p *v1alpha1.RemediationPlan, _ *wire.Uids) wire.Result { return wire.ResultOf(p) })
-}
-
-func getResult(ctx context.Context, s *server, in *ByID) (*got[wire.Result], error) {
-	p, err := plans.one(ctx, s.cluster, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return answer(in, "", wire.ResultOf(p))
 }
 
 type baselineQuery struct {

@@ -60,20 +60,20 @@ func (p *Page) after() (place, bool, error) {
 	return place{namespace, name}, true, nil
 }
 
-// cut returns the objects of the page, and the cursor of the next one; empty on the last.
-func cut[T client.Object](p *Page, objects []T) ([]T, string, error) {
-	slices.SortFunc(objects, func(x, y T) int { return placeOf(x).compare(placeOf(y)) })
+// cut returns the items of the page in the order of their places, and the cursor of the next one; empty on the last.
+func cut[T any](p *Page, items []T, at func(T) place) ([]T, string, error) {
+	slices.SortFunc(items, func(x, y T) int { return at(x).compare(at(y)) })
 	after, given, err := p.after()
 	if err != nil {
 		return nil, "", err
 	}
 	if given {
-		objects = slices.DeleteFunc(objects, func(o T) bool { return placeOf(o).compare(after) <= 0 })
+		items = slices.DeleteFunc(items, func(item T) bool { return at(item).compare(after) <= 0 })
 	}
-	if len(objects) <= p.Limit {
-		return objects, "", nil
+	if len(items) <= p.Limit {
+		return items, "", nil
 	}
-	return objects[:p.Limit], placeOf(objects[p.Limit-1]).cursor(), nil
+	return items[:p.Limit], at(items[p.Limit-1]).cursor(), nil
 }
 
 // next returns the Link header of a page.

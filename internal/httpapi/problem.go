@@ -75,6 +75,9 @@ func problemOf(log *slog.Logger, err error) error {
 	if _, answered := errors.AsType[huma.StatusError](err); answered {
 		return err
 	}
+	if problem := processProblem(log, err); problem != nil {
+		return problem
+	}
 	failed := &requestError{}
 	errors.As(err, &failed)
 	switch {

@@ -25,7 +25,11 @@ func forbidden(failed *requestError, err error) error {
 	if failed.verb != "get" && failed.verb != "list" && !missingRight.MatchString(statusOf(err).Message) {
 		return wire.NewProblem(wire.Forbidden, denialOf(err))
 	}
-	right := wire.MissingRight{Verb: failed.verb, Kind: failed.kind, Namespace: failed.namespace}
+	return lacking(wire.MissingRight{Verb: failed.verb, Kind: failed.kind, Namespace: failed.namespace})
+}
+
+// lacking is the problem of a caller who lacks a right.
+func lacking(right wire.MissingRight) error {
 	where := "in the whole cluster"
 	if right.Namespace != "" {
 		where = fmt.Sprintf("in namespace %s", right.Namespace)

@@ -22,6 +22,17 @@ type Delivery struct {
 	Range    *Range    `json:"range,omitempty"`
 }
 
+// RunNumber returns the run of the release that a record is about; 0 for a record of no run.
+func (d *Delivery) RunNumber() int64 {
+	switch {
+	case d.Decision != nil:
+		return d.Decision.Run
+	case d.Work != nil:
+		return d.Work.Run
+	}
+	return 0
+}
+
 // Release is the ABRelease that a record is about.
 type Release struct {
 	Namespace string `json:"namespace"`

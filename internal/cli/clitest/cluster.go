@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/proxies"
+	"github.com/plumbline-dev/plumbline/internal/actions/records"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -32,6 +34,9 @@ type Cluster struct {
 	Hooks interceptor.Funcs
 	// Time of the API server; nil is that of the tests.
 	Time func() time.Time
+	// Proxy and Forward answer for the processes in the cluster; nil for those that no test asks.
+	Proxy   records.Proxy
+	Forward proxies.Forward
 }
 
 // Connect returns the fake as a command sees it.
@@ -51,7 +56,7 @@ func (f Cluster) Connect(t *testing.T) *invocation.Cluster {
 	api := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(f.Objects...).
 		WithStatusSubresource(&v1alpha1.Baseline{}, &v1alpha1.RemediationPlan{}, &v1alpha1.RemediationRequest{}, &v1alpha1.RemediationPolicy{}, &v1alpha1.RemediationLedger{}).WithInterceptorFuncs(hooks).Build()
 	return &invocation.Cluster{
-		WithWatch: api, Mapper: mapper, Namespace: "shop", Targets: f.Targets, Time: f.Time,
+		WithWatch: api, Mapper: mapper, Namespace: "shop", Targets: f.Targets, Time: f.Time, Proxy: f.Proxy, Forward: f.Forward,
 		Live: func(_ context.Context, mapping *meta.RESTMapping, _, name string) ([]byte, error) {
 			body, ok := f.Live[name]
 			if !ok {

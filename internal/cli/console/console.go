@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	osexec "os/exec"
 	"runtime"
 	"time"
@@ -19,6 +20,7 @@ import (
 	door "github.com/plumbline-dev/plumbline/internal/console"
 	"github.com/plumbline-dev/plumbline/internal/console/pages"
 	"github.com/plumbline-dev/plumbline/internal/httpapi"
+	"github.com/plumbline-dev/plumbline/internal/portforward"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
 
@@ -28,6 +30,7 @@ type app struct{ *invocation.Invocation }
 type options struct {
 	port      int
 	noBrowser bool
+	system    string
 }
 
 // Command returns the command "console".
@@ -55,6 +58,7 @@ Requests without the key are refused.`,
 		},
 	}
 	cmd.Flags().IntVar(&o.port, "port", 0, "Port of 127.0.0.1. 0 takes a free one.")
+	invocation.AddSystemFlag(cmd, &o.system)
 	cmd.Flags().BoolVar(&o.noBrowser, "no-browser", false, "If true, print the address and open no browser.")
 	return cmd
 }
@@ -62,7 +66,9 @@ Requests without the key are refused.`,
 // kubeconfig is the cluster as the user of the kubeconfig reads and writes it.
 type kubeconfig struct {
 	*invocation.Cluster
-	now func() time.Time
+	// system is the namespace in which Plumbline runs; empty for the one of its ledgers.
+	system string
+	now    func() time.Time
 }
 
 // Whoami asks the API server for the name and the groups of the user.
@@ -82,6 +88,19 @@ func (k kubeconfig) Allows(ctx context.Context, right *authorizationv1.ResourceA
 // DryRuns sends dry runs as the user.
 func (k kubeconfig) DryRuns() exec.Targets { return k.Targets }
 
+// System returns the namespace in which Plumbline runs.
+func (k kubeconfig) System(ctx context.Context) (string, error) {
+	return k.FindSystemNamespace(ctx, k.system)
+}
+
+// Proxy sends a GET to a port of a pod as the user, by way of the API server.
+func (k kubeconfig) Proxy(ctx context.Context, target portforward.Target, path string, query map[string]string) ([]byte, error) {
+	return k.Cluster.Proxy(ctx, target, path, query)
+}
+
+// Forward makes a client of a port of a pod that acts as the user.
+func (k kubeconfig) Forward(target portforward.Target) *http.Client { return k.Cluster.Forward(target) }
+
 // Now is the time of the API server.
 func (k kubeconfig) Now() time.Time { return k.now() }
 
@@ -91,7 +110,7 @@ func (a *app) console(ctx context.Context, o options) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(a.ErrOut, nil))
-	cluster := kubeconfig{c, func() time.Time { return a.ServerTime(c) }}
+	cluster := kubeconfig{c, o.system, func() time.Time { return a.ServerTime(c) }}
 	api := httpapi.New(cluster, a.Version, log)
 	shown := pages.New(pages.Cluster{Cluster: cluster, Mapper: c.Mapper, Live: c.Live, Allows: cluster.Allows}, api, log)
 	listener, d, err := door.Listen(ctx, o.port)

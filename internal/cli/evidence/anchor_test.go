@@ -18,30 +18,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/records"
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
 
-// anchorAt is the ConfigMap of the anchor, with a checkpoint at each of the records.
-func (a *archive) anchorAt(records ...int) *corev1.ConfigMap {
+// anchorAt is the ConfigMap of the anchor, with a checkpoint at each of the places.
+func (a *archive) anchorAt(places ...int) *corev1.ConfigMap {
 	a.t.Helper()
 	var points []evidence.Checkpoint
-	for _, i := range records {
-		points = append(points, evidence.Checkpoint{Head: a.sealed[i].Head(), At: clitest.Now})
+	for _, i := range places {
+		points = append(points, evidence.Checkpoint{Head: a.Sealed[i].Head(), At: clitest.Now})
 	}
 	raw, err := json.Marshal(points)
 	clitest.Must(a.t, err)
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: anchorConfigMap}, Data: map[string]string{clitest.PolicyUID: string(raw)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: records.AnchorConfigMap}, Data: map[string]string{clitest.PolicyUID: string(raw)},
 	}
 }
 
 // setBack has the ledger say that the chain ends at a record.
 func (a *archive) setBack(i int) func(*v1alpha1.RemediationLedger) {
 	return func(l *v1alpha1.RemediationLedger) {
-		l.Status.Chains[0].Sequence, l.Status.Chains[0].Digest = int64(i+1), a.sealed[i].Digest
+		l.Status.Chains[0].Sequence, l.Status.Chains[0].Digest = int64(i+1), a.Sealed[i].Digest
 	}
 }
 
@@ -68,7 +69,7 @@ func TestEvidenceVerify_BelievesTheAnchorMoreThanTheLedger(t *testing.T) {
 		"another record stood there": {
 			anchor: func(a *archive) *corev1.ConfigMap {
 				m := a.anchorAt(3)
-				m.Data[clitest.PolicyUID] = strings.Replace(m.Data[clitest.PolicyUID], a.sealed[3].Digest, a.sealed[2].Digest, 1)
+				m.Data[clitest.PolicyUID] = strings.Replace(m.Data[clitest.PolicyUID], a.Sealed[3].Digest, a.Sealed[2].Digest, 1)
 				return m
 			}, cut: 5, code: 1, want: []string{"Rewritten "},
 		},
@@ -85,7 +86,7 @@ func TestEvidenceVerify_BelievesTheAnchorMoreThanTheLedger(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := filled(t)
-			for i := tc.cut; i < len(a.sealed); i++ {
+			for i := tc.cut; i < len(a.Sealed); i++ {
 				clitest.Must(t, os.Remove(a.path(i)))
 			}
 			var change []func(*v1alpha1.RemediationLedger)
@@ -96,7 +97,7 @@ func TestEvidenceVerify_BelievesTheAnchorMoreThanTheLedger(t *testing.T) {
 			if tc.anchor != nil {
 				objects = append(objects, tc.anchor(a))
 			}
-			got := clitest.Cluster{Objects: objects}.Run(t, verbs, "", append([]string{"evidence", "verify", "--evidence", a.dir}, tc.args...)...)
+			got := clitest.Cluster{Objects: objects}.Run(t, verbs, "", append([]string{"evidence", "verify", "--evidence", a.Dir}, tc.args...)...)
 			if got.Code != tc.code {
 				t.Errorf("exit code %d, want %d\n%s", got.Code, tc.code, got.Stderr)
 			}
@@ -116,7 +117,7 @@ func TestEvidenceVerify_KnowsTheEndOfflineByTheAnchor(t *testing.T) {
 	clitest.Must(t, err)
 	file := filepath.Join(t.TempDir(), "anchor.json")
 	clitest.Must(t, os.WriteFile(file, raw, 0o600))
-	args := []string{"evidence", "verify", "--evidence", a.dir, "--offline", "--key", a.keyFile(), "--anchor", file}
+	args := []string{"evidence", "verify", "--evidence", a.Dir, "--offline", "--key", a.keyFile(), "--anchor", file}
 	if got := (clitest.Cluster{Objects: []client.Object{}}).Run(t, verbs, "", args...); got.Code != 0 || !strings.Contains(got.Stdout, "goes as far as the anchor says") {
 		t.Errorf("got %+v", got)
 	}
@@ -131,12 +132,12 @@ func TestEvidenceVerify_KnowsTheEndOfflineByTheAnchor(t *testing.T) {
 func TestEvidenceVerify_WarnsWhereTheAnchorMayNotBeRead(t *testing.T) {
 	a := filled(t)
 	hooks := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-		if key.Name == anchorConfigMap {
+		if key.Name == records.AnchorConfigMap {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, key.Name, errors.New("no"))
 		}
 		return c.Get(ctx, key, o, opts...)
 	}}
-	got := clitest.Cluster{Objects: a.cluster(), Hooks: hooks}.Run(t, verbs, "", "evidence", "verify", "--evidence", a.dir, "--key", a.keyFile())
+	got := clitest.Cluster{Objects: a.cluster(), Hooks: hooks}.Run(t, verbs, "", "evidence", "verify", "--evidence", a.Dir, "--key", a.keyFile())
 	if got.Code != 0 || !strings.Contains(got.Stderr, "Warning: reading the anchor") || !strings.Contains(got.Stdout, "Whole: 5 records") {
 		t.Errorf("got %+v", got)
 	}

@@ -70,7 +70,7 @@ func TestEvidenceVerify_JoinsTheAuditLog(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			args := append([]string{"evidence", "verify", "--evidence", a.dir}, tc.args...)
+			args := append([]string{"evidence", "verify", "--evidence", a.Dir}, tc.args...)
 			for i, content := range tc.logs {
 				args = append(args, "--audit-log", logFile(t, content, i%2 == 1))
 			}
@@ -86,7 +86,7 @@ func TestEvidenceVerify_JoinsTheAuditLog(t *testing.T) {
 		})
 	}
 	t.Run("as a program reads it", func(t *testing.T) {
-		got := clitest.Cluster{Objects: a.cluster()}.Run(t, verbs, "", "evidence", "verify", "--evidence", a.dir, "-o", "json", "--audit-log", logFile(t, begin+first+second+third, true))
+		got := clitest.Cluster{Objects: a.cluster()}.Run(t, verbs, "", "evidence", "verify", "--evidence", a.Dir, "-o", "json", "--audit-log", logFile(t, begin+first+second+third, true))
 		var report struct {
 			OK    bool
 			Audit struct{ Matched int }
@@ -120,20 +120,20 @@ func TestEvidenceVerify_JoinsTheWritesOfReleaseWorks(t *testing.T) {
 	a, at := releaseArchive(t), clitest.Now.Add(-time.Hour)
 	written := strings.Replace(auditEvent("1", "1001", at), `"resourceVersion":"1000"`, `"labels":{"plumbline.dev/release-work":"uid-of-work"},"resourceVersion":"1000"`, 1)
 	objects := a.cluster(func(l *v1alpha1.RemediationLedger) {
-		l.Status.Chains = []v1alpha1.EvidenceChain{{PolicyUID: "uid-of-production", Sequence: a.head.Sequence, Digest: a.head.Digest}}
+		l.Status.Chains = []v1alpha1.EvidenceChain{{PolicyUID: "uid-of-production", Sequence: a.Head.Sequence, Digest: a.Head.Digest}}
 	})[2:]
-	got := clitest.Cluster{Objects: objects}.Run(t, verbs, "", "evidence", "verify", "--evidence", a.dir, "--audit-log", logFile(t, written, false))
+	got := clitest.Cluster{Objects: objects}.Run(t, verbs, "", "evidence", "verify", "--evidence", a.Dir, "--audit-log", logFile(t, written, false))
 	for _, want := range []string{"releases of production (uid-of-production)  3 good records", "1 with their record", "and the writes in the audit log are those of the records."} {
 		if got.Code != 0 || !strings.Contains(got.Stdout, want) {
 			t.Errorf("exit code %d, %q is missing in\n%s%s", got.Code, want, got.Stdout, got.Stderr)
 		}
 	}
 	again := strings.Replace(strings.Replace(written, `"auditID":"1"`, `"auditID":"2"`, 1), "1001", "1002", 1)
-	got = clitest.Cluster{Objects: objects}.Run(t, verbs, "", "evidence", "verify", "--evidence", a.dir, "--audit-log", logFile(t, written+again, false))
+	got = clitest.Cluster{Objects: objects}.Run(t, verbs, "", "evidence", "verify", "--evidence", a.Dir, "--audit-log", logFile(t, written+again, false))
 	if got.Code != 1 || !strings.Contains(got.Stdout, "WriteWithoutEvidence 2: ") || !strings.Contains(got.Stdout, "ReleaseWork with uid uid-of-work") {
 		t.Errorf("exit code %d\n%s%s", got.Code, got.Stdout, got.Stderr)
 	}
-	got = clitest.Cluster{Objects: objects}.Run(t, verbs, "", "evidence", "verify", "--evidence", a.dir, "--audit-log", logFile(t, strings.Replace(auditEvent("3", "7", at), "plumbline-executor", "somebody", 1), false))
+	got = clitest.Cluster{Objects: objects}.Run(t, verbs, "", "evidence", "verify", "--evidence", a.Dir, "--audit-log", logFile(t, strings.Replace(auditEvent("3", "7", at), "plumbline-executor", "somebody", 1), false))
 	if got.Code != 1 || !strings.Contains(got.Stdout, "EvidenceWithoutWrite") {
 		t.Errorf("exit code %d\n%s%s", got.Code, got.Stdout, got.Stderr)
 	}

@@ -4,18 +4,18 @@ package evidence
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/records"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/evidence/bucket"
@@ -23,13 +23,6 @@ import (
 
 // app carries out the commands of this package with an invocation.
 type app struct{ *invocation.Invocation }
-
-// evidenceConfigMap holds the public keys of the executor, in Plumbline's namespace, and
-// evidenceKeyEnds in it says where keys end.
-const (
-	evidenceConfigMap = "plumbline-evidence"
-	evidenceKeyEnds   = "key-ends.json"
-)
 
 // Command returns the group "evidence" with its verbs.
 func Command(inv *invocation.Invocation) *cobra.Command {
@@ -56,8 +49,8 @@ type source struct {
 func (s *source) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&s.store, "evidence", "", "Where the records are: a directory, file:///path, or s3://bucket?region=…. Left out: the executor, if it serves them.")
-	flags.StringArrayVar(&s.keys, "key", nil, "File with public keys in PEM, repeatable. Left out: those of the ConfigMap "+evidenceConfigMap+" in Plumbline's namespace.")
-	flags.StringVar(&s.keyEnds, "key-ends", "", "File that says where keys end, as "+evidenceKeyEnds+" of that ConfigMap. Left out: that of the ConfigMap, unless --key is given.")
+	flags.StringArrayVar(&s.keys, "key", nil, "File with public keys in PEM, repeatable. Left out: those of the ConfigMap "+records.KeysConfigMap+" in Plumbline's namespace.")
+	flags.StringVar(&s.keyEnds, "key-ends", "", "File that says where keys end, as "+records.KeyEnds+" of that ConfigMap. Left out: that of the ConfigMap, unless --key is given.")
 	flags.BoolVar(&s.offline, "offline", false, "Ask no cluster; needs --key.")
 	invocation.AddSystemFlag(cmd, &s.system)
 	invocation.MustMarkFilename(cmd, "key", "pem", "pub")
@@ -101,23 +94,26 @@ func (s *source) find(ctx context.Context, c *invocation.Cluster, system string)
 	if s.store != "" {
 		return nil
 	}
-	s.served, err = servedEvidence(ctx, c, system)
+	s.served, err = records.OpenServed(ctx, c, c.Proxy, system)
 	s.store = servedName
+	switch away, is := errors.AsType[*records.AwayError](err); {
+	case is && away.Err == nil:
+		return fmt.Errorf("%w; say where they are with --evidence", err)
+	case is:
+		return fmt.Errorf("--evidence names another place than the executor: %w", err)
+	}
 	return err
 }
 
-// believed are the keys by which records are believed, and where they end.
-type believed struct {
-	ring *evidence.Keyring
-	ends []evidence.KeyEnd
-}
+// servedName is how records are called that are read through the executor.
+const servedName = "the executor"
 
 // believed reads the public keys and their ends from files, else from the cluster.
-func (s *source) believed(ctx context.Context, c *invocation.Cluster, system string) (k believed, err error) {
+func (s *source) believed(ctx context.Context, c *invocation.Cluster, system string) (k records.Keys, err error) {
 	if len(s.keys) == 0 {
-		k, err = evidenceKeys(ctx, c, system)
+		k, err = publishedKeys(ctx, c, system)
 	} else {
-		k.ring, err = s.keyring()
+		k.Ring, err = s.keyring()
 	}
 	if err != nil || s.keyEnds == "" {
 		return k, err
@@ -126,7 +122,7 @@ func (s *source) believed(ctx context.Context, c *invocation.Cluster, system str
 	if err != nil {
 		return k, fmt.Errorf("reading the ends of keys: %w", err)
 	}
-	k.ends, err = evidence.ParseKeyEnds(content)
+	k.Ends, err = evidence.ParseKeyEnds(content)
 	return k, err
 }
 
@@ -143,26 +139,16 @@ func (s *source) keyring() (*evidence.Keyring, error) {
 	return evidence.ParseKeyring(files...)
 }
 
-// evidenceKeys are the keys that the executor publishes, with those before a
-// rotation.
-func evidenceKeys(ctx context.Context, c *invocation.Cluster, system string) (k believed, err error) {
+// publishedKeys reads the keys that the executor publishes.
+func publishedKeys(ctx context.Context, c *invocation.Cluster, system string) (records.Keys, error) {
 	found := &corev1.ConfigMap{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: system, Name: evidenceConfigMap}, found); err != nil {
-		return k, fmt.Errorf("reading the public keys (--key reads them from a file): %w", err)
+	if err := c.Get(ctx, client.ObjectKey{Namespace: system, Name: records.KeysConfigMap}, found); err != nil {
+		return records.Keys{}, fmt.Errorf("reading the public keys (--key reads them from a file): %w", err)
 	}
-	var files [][]byte
-	for _, name := range slices.Sorted(maps.Keys(found.Data)) {
-		if strings.Contains(found.Data[name], "-----BEGIN PUBLIC KEY-----") {
-			files = append(files, []byte(found.Data[name]))
-		}
+	k, err := records.ParseKeys(found)
+	if _, is := errors.AsType[*records.NoKeyError](err); is {
+		err = fmt.Errorf("%w --key reads keys from a file", err)
 	}
-	if len(files) == 0 {
-		return k, fmt.Errorf("the ConfigMap %s/%s has no public key: has the executor ever run? --key reads keys from a file", system, evidenceConfigMap)
-	}
-	if k.ring, err = evidence.ParseKeyring(files...); err != nil {
-		return k, err
-	}
-	k.ends, err = evidence.ParseKeyEnds([]byte(found.Data[evidenceKeyEnds]))
 	return k, err
 }
 

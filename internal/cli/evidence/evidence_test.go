@@ -3,11 +3,6 @@
 package evidence
 
 import (
-	"bytes"
-	"crypto/ed25519"
-	"crypto/x509"
-	"encoding/pem"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,138 +14,68 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/records"
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
-	"github.com/plumbline-dev/plumbline/pkg/evidence/volume"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
-// archive is a store with the records of one policy, and what the cluster says
-// about them.
+// archive is a store with records, and what the cluster says about them.
 type archive struct {
-	t      *testing.T
-	dir    string
-	writer evidence.Writer
-	public string // the public key in PEM
-	head   evidence.Head
-	sealed []evidence.Sealed
+	t *testing.T
+	*clitest.Archive
 }
 
-// newArchive has a key that is the same in every run, and signs nothing but tests.
-func newArchive(t *testing.T) *archive {
-	t.Helper()
-	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
-	privateDER, err := x509.MarshalPKCS8PrivateKey(private)
-	clitest.Must(t, err)
-	publicDER, err := x509.MarshalPKIXPublicKey(private.Public())
-	clitest.Must(t, err)
-	key, err := evidence.ParsePrivateKey(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: privateDER}))
-	clitest.Must(t, err)
-	ring, err := evidence.NewKeyring(key.Public())
-	clitest.Must(t, err)
-	dir := t.TempDir()
-	store, err := volume.Open(dir)
-	clitest.Must(t, err)
-	return &archive{
-		t: t, dir: dir, writer: evidence.Writer{Store: store, Signer: key, Keys: ring},
-		public: string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: publicDER})),
-	}
-}
-
-func (a *archive) append(r evidence.Record) {
-	a.t.Helper()
-	sealed, err := a.writer.Append(a.t.Context(), a.head, r)
-	clitest.Must(a.t, err)
-	a.head, a.sealed = sealed.Head(), append(a.sealed, sealed)
-}
+func newArchive(t *testing.T) *archive { return &archive{t, clitest.NewArchive(t)} }
 
 // keyFile is the public key in a file.
 func (a *archive) keyFile() string {
 	a.t.Helper()
 	name := filepath.Join(a.t.TempDir(), "public.pem")
-	clitest.Must(a.t, os.WriteFile(name, []byte(a.public), 0o600))
+	clitest.Must(a.t, os.WriteFile(name, []byte(a.Public), 0o600))
 	return name
 }
 
 // path of a record's file.
-func (a *archive) path(i int) string { return filepath.Join(a.dir, a.sealed[i].Name) }
-
-func decided(kind evidence.Kind, name string, at time.Time) evidence.Record {
-	return evidence.Record{
-		Kind: kind, At: at, Chain: evidence.Chain{UID: clitest.PolicyUID},
-		Subject: evidence.Subject{
-			APIVersion: "plumbline.dev/v1alpha1", Kind: "RemediationPlan", Namespace: "shop", Name: name, UID: "uid-" + name, Hash: "sha256:" + strings.Repeat("c", 64),
-		},
-		Policy:      &evidence.Policy{Name: "production", UID: clitest.PolicyUID, Digest: "sha256:" + strings.Repeat("b", 64)},
-		Plan:        &evidence.Plan{Namespace: "shop", Name: name, UID: "uid-" + name, Digest: "sha256:" + strings.Repeat("c", 64)},
-		InitiatedBy: evidence.InitiatedBySystem, Builder: evidence.Builder{Version: "v0.0.0-test"},
-	}
-}
-
-// corrected is the record of a step that wrote version.
-func corrected(plan string, step int32, version string, at time.Time) evidence.Record {
-	r := decided(evidence.KindStep, plan, at)
-	r.Subject = evidence.Subject{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "uid-web", Hash: clitest.Pl1("a")}
-	r.Drift = evidence.NewDrift([]string{"/spec/template/spec/containers/[name=app]/image"})
-	r.Severity = &evidence.Severity{Level: "High", Score: 71}
-	r.Step = &evidence.Step{Index: step, Action: "Reconcile"}
-	r.Intent = &evidence.Intent{Epoch: 2, UID: "uid-web", ResourceVersion: "1000", PreHash: clitest.Pl1("d"), DesiredHash: clitest.Pl1("a"), At: at}
-	r.Result = evidence.Result{State: "Verified", ResourceVersion: version, Hash: clitest.Pl1("a"), Origin: evidence.OriginAPIResponse, At: at}
-	r.Requester = "alice"
-	return r
-}
-
-// assessed is the record of the assessment of a step.
-func assessed(plan string, step int32, at time.Time) evidence.Record {
-	r := decided(evidence.KindAssessment, plan, at)
-	r.Subject = evidence.Subject{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "uid-of-web", Hash: clitest.Pl1("a")}
-	r.Step = &evidence.Step{Index: step, Action: "Reconcile"}
-	r.Result = evidence.Result{State: "Completed", At: at}
-	r.Assessment = &evidence.Assessment{
-		Name: fmt.Sprint(plan, "-", step), UID: "uid-of-the-assessment", Reason: "full", Verdict: "Effective", Score: new(int32(9_580)), Formula: 1, Integrity: "SpecUnchanged",
-		Components: []evidence.AssessedComponent{{Name: "Health", State: "Assessed", Effect: "For", Score: new(int32(9_580))}, {Name: "Alerts", State: "NotConfigured"}},
-		PreHash:    clitest.Pl1("d"), PostHash: clitest.Pl1("a"), CurrentHash: clitest.Pl1("a"), WrittenAt: at.Add(-8 * time.Minute),
-	}
-	return r
-}
+func (a *archive) path(i int) string { return filepath.Join(a.Dir, a.Sealed[i].Name) }
 
 // filled has a plan that has ended, of two steps, and one that is under way.
 func filled(t *testing.T) *archive {
 	t.Helper()
 	a, at := newArchive(t), clitest.Now.Add(-time.Hour)
-	a.append(decided(evidence.KindPlanCreated, "done", at))
-	a.append(corrected("done", 0, "1001", at.Add(time.Minute)))
-	a.append(corrected("done", 1, "1002", at.Add(2*time.Minute)))
-	a.append(decided(evidence.KindPlanCreated, "under-way", at.Add(3*time.Minute)))
-	a.append(corrected("under-way", 0, "1003", at.Add(4*time.Minute)))
+	a.Append(clitest.DecisionOf(evidence.KindPlanCreated, "done", at))
+	a.Append(clitest.StepOf("done", 0, "1001", at.Add(time.Minute)))
+	a.Append(clitest.StepOf("done", 1, "1002", at.Add(2*time.Minute)))
+	a.Append(clitest.DecisionOf(evidence.KindPlanCreated, "under-way", at.Add(3*time.Minute)))
+	a.Append(clitest.StepOf("under-way", 0, "1003", at.Add(4*time.Minute)))
 	return a
 }
 
 // cluster is what the API server knows when all is well.
 func (a *archive) cluster(change ...func(*v1alpha1.RemediationLedger)) []client.Object {
 	done := clitest.PlanOf("done", clitest.InPhase(v1alpha1.PlanSucceeded), func(p *v1alpha1.RemediationPlan) {
-		for i, s := range a.sealed[1:3] {
+		for i, s := range a.Sealed[1:3] {
 			p.Status.Steps = append(p.Status.Steps, v1alpha1.PlanStep{
 				Index: int32(i), State: v1alpha1.StepVerified, Evidence: &v1alpha1.StepEvidence{Sequence: s.Record.Chain.Sequence, Digest: s.Digest},
 			})
 		}
 	})
 	change = append([]func(*v1alpha1.RemediationLedger){func(l *v1alpha1.RemediationLedger) {
-		l.Status.Chains = []v1alpha1.EvidenceChain{{PolicyUID: clitest.PolicyUID, Sequence: a.head.Sequence, Digest: a.head.Digest}}
+		l.Status.Chains = []v1alpha1.EvidenceChain{{PolicyUID: clitest.PolicyUID, Sequence: a.Head.Sequence, Digest: a.Head.Digest}}
 	}}, change...)
 	return []client.Object{
 		done, clitest.PlanOf("under-way", clitest.InPhase(v1alpha1.PlanRunning)), clitest.LedgerFor("production", actions.ScopeEnvironment, change...), clitest.LedgerFor("plumbline-cluster", actions.ScopeCluster),
 		&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: evidenceConfigMap},
-			Data:       map[string]string{"public.pem": a.public, "note": "rotated never"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: records.KeysConfigMap},
+			Data:       map[string]string{"public.pem": a.Public, "note": "rotated never"},
 		},
 	}
 }
 
 // unplaced takes out what differs from run to run.
-func (a *archive) unplaced(text string) string { return strings.ReplaceAll(text, a.dir, "DIR") }
+func (a *archive) unplaced(text string) string { return strings.ReplaceAll(text, a.Dir, "DIR") }
 
 func TestEvidence_Golden(t *testing.T) {
 	a := filled(t)
@@ -166,7 +91,7 @@ func TestEvidence_Golden(t *testing.T) {
 	}
 	for name, args := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := clitest.Cluster{Objects: a.cluster()}.Run(t, verbs, "", append([]string{"evidence", "--evidence", a.dir}, args...)...)
+			got := clitest.Cluster{Objects: a.cluster()}.Run(t, verbs, "", append([]string{"evidence", "--evidence", a.Dir}, args...)...)
 			if got.Code != map[bool]int{true: invocation.ExitOpenEnd}[name == "verify-offline"] || got.Stderr != "" {
 				t.Errorf("%q gave %d, %s", args, got.Code, got.Stderr)
 			}
@@ -235,7 +160,7 @@ func TestEvidenceVerify_FindsWhatIsWrong(t *testing.T) {
 			if tc.spoil != nil {
 				tc.spoil(t, a)
 			}
-			args := []string{"evidence", "verify", "--evidence", "file://" + a.dir, "--key", a.keyFile()}
+			args := []string{"evidence", "verify", "--evidence", "file://" + a.Dir, "--key", a.keyFile()}
 			got := clitest.Cluster{Objects: a.cluster(tc.cluster...)}.Run(t, verbs, "", append(args, tc.args...)...)
 			if got.Code != tc.code {
 				t.Errorf("exit code %d, want %d\n%s", got.Code, tc.code, got.Stderr)
@@ -260,17 +185,17 @@ func TestEvidenceVerify_CannotSay(t *testing.T) {
 		"no store is named, and no executor runs": {args: []string{"verify"}, want: "error: no executor runs in plumbline-system that the records could be read from; say where they are with --evidence\n"},
 		"a store that is not there":               {args: []string{"verify", "--evidence", "/nonexistent"}, want: "error: opening evidence store: "},
 		"a store of another kind":                 {args: []string{"verify", "--evidence", "ftp://x/y"}, want: `scheme "ftp"`},
-		"offline without a key":                   {args: []string{"verify", "--evidence", a.dir, "--offline"}, want: "error: --offline needs --key"},
-		"a key that is not there":                 {args: []string{"verify", "--evidence", a.dir, "--key", "/nonexistent"}, want: "error: reading public keys: open /nonexistent"},
-		"no key in the cluster":                   {objects: noKey, args: []string{"verify", "--evidence", a.dir}, want: "reading the public keys (--key reads them from a file): "},
-		"an empty ConfigMap":                      {objects: append(noKey[:4:4], &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: evidenceConfigMap}}), args: []string{"verify", "--evidence", a.dir}, want: "has no public key: has the executor ever run?"},
-		"a time without a log":                    {args: []string{"verify", "--evidence", a.dir, "--since", "1h"}, want: "are about the audit log; name it with --audit-log"},
-		"a writer without a log":                  {args: []string{"verify", "--evidence", a.dir, "--writer", "x"}, want: "--writer is about the audit log"},
-		"two beginnings":                          {args: []string{"verify", "--evidence", a.dir, "--audit-log", "x", "--since", "1h", "--since-time", "x"}, want: "exclude each other"},
-		"a time that is none":                     {args: []string{"verify", "--evidence", a.dir, "--audit-log", "x", "--until-time", "noon"}, want: `invalid --until-time "noon", want a time like`},
-		"a log that is not there":                 {args: []string{"verify", "--evidence", a.dir, "--audit-log", "/nonexistent"}, want: "error: reading the audit log: open /nonexistent"},
-		"a log without events":                    {args: []string{"verify", "--evidence", a.dir, "--audit-log", os.DevNull}, want: "error: the audit log has no event to compare\n"},
-		"records that nobody may read":            {args: []string{"verify", "--evidence", a.dir, "-o", "wide"}, want: `output format "wide"`},
+		"offline without a key":                   {args: []string{"verify", "--evidence", a.Dir, "--offline"}, want: "error: --offline needs --key"},
+		"a key that is not there":                 {args: []string{"verify", "--evidence", a.Dir, "--key", "/nonexistent"}, want: "error: reading public keys: open /nonexistent"},
+		"no key in the cluster":                   {objects: noKey, args: []string{"verify", "--evidence", a.Dir}, want: "reading the public keys (--key reads them from a file): "},
+		"an empty ConfigMap":                      {objects: append(noKey[:4:4], &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: records.KeysConfigMap}}), args: []string{"verify", "--evidence", a.Dir}, want: "has no public key: has the executor ever run?"},
+		"a time without a log":                    {args: []string{"verify", "--evidence", a.Dir, "--since", "1h"}, want: "are about the audit log; name it with --audit-log"},
+		"a writer without a log":                  {args: []string{"verify", "--evidence", a.Dir, "--writer", "x"}, want: "--writer is about the audit log"},
+		"two beginnings":                          {args: []string{"verify", "--evidence", a.Dir, "--audit-log", "x", "--since", "1h", "--since-time", "x"}, want: "exclude each other"},
+		"a time that is none":                     {args: []string{"verify", "--evidence", a.Dir, "--audit-log", "x", "--until-time", "noon"}, want: `invalid --until-time "noon", want a time like`},
+		"a log that is not there":                 {args: []string{"verify", "--evidence", a.Dir, "--audit-log", "/nonexistent"}, want: "error: reading the audit log: open /nonexistent"},
+		"a log without events":                    {args: []string{"verify", "--evidence", a.Dir, "--audit-log", os.DevNull}, want: "error: the audit log has no event to compare\n"},
+		"records that nobody may read":            {args: []string{"verify", "--evidence", a.Dir, "-o", "wide"}, want: `output format "wide"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -298,14 +223,14 @@ func TestEvidenceGet_Failures(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := clitest.Cluster{Objects: a.cluster()}.Run(t, verbs, "", append([]string{"evidence", "get", "--evidence", a.dir}, tc.args...)...)
+			got := clitest.Cluster{Objects: a.cluster()}.Run(t, verbs, "", append([]string{"evidence", "get", "--evidence", a.Dir}, tc.args...)...)
 			if got.Code != 1 || got.Stdout != "" || !strings.Contains(got.Stderr, tc.want) {
 				t.Errorf("got %+v, want %q", got, tc.want)
 			}
 		})
 	}
 	clitest.Must(t, os.Remove(a.path(3)))
-	got := clitest.Cluster{Objects: a.cluster()}.Run(t, verbs, "", "evidence", "get", "shop/done", "--evidence", a.dir)
+	got := clitest.Cluster{Objects: a.cluster()}.Run(t, verbs, "", "evidence", "get", "shop/done", "--evidence", a.Dir)
 	if want := "Warning: the store has 1 problem; kubectl plumbline evidence verify tells which\n"; got.Code != 0 || got.Stderr != want {
 		t.Errorf("got %d, %q, want %q", got.Code, got.Stderr, want)
 	}

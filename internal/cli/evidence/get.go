@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/records"
 	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
@@ -79,9 +79,9 @@ func (a *app) get(cmd *cobra.Command, args []string, o *getOptions) error {
 	}
 	namespace, name := splitName(plan, working)
 	oneStep := cmd.Flags().Changed("step")
+	ofPlan := records.OfPlan(namespace, name)
 	found, err := a.findRecords(ctx, &o.source, keys, fmt.Sprintf("plan %s/%s", namespace, name), func(r *evidence.Record) bool {
-		ofStep := !oneStep || (r.Step != nil && r.Step.Index == o.step)
-		return r.Plan != nil && r.Plan.Namespace == namespace && r.Plan.Name == name && ofStep
+		return ofPlan(r) && (!oneStep || r.Step != nil && r.Step.Index == o.step)
 	})
 	if err != nil {
 		return err
@@ -109,9 +109,12 @@ func (a *app) getRelease(cmd *cobra.Command, args []string, o *getOptions) error
 	if err != nil {
 		return err
 	}
-	filter := releaseFilter{run: o.run}
-	filter.namespace, filter.name = splitName(o.release, working)
-	found, err := a.findRecords(cmd.Context(), &o.source, keys, filter.String(), filter.matches)
+	namespace, name := splitName(o.release, working)
+	words := fmt.Sprintf("release %s/%s", namespace, name)
+	if o.run > 0 {
+		words = fmt.Sprintf("run %d of %s", o.run, words)
+	}
+	found, err := a.findRecords(cmd.Context(), &o.source, keys, words, records.OfRelease(namespace, name, o.run))
 	if err != nil {
 		return err
 	}
@@ -127,21 +130,26 @@ func splitName(qualified, working string) (namespace, name string) {
 }
 
 // findRecords reads the good records that are wanted, and fails if the store has none of them.
-func (a *app) findRecords(ctx context.Context, s *source, keys believed, of string, wanted func(*evidence.Record) bool) (*recordsFound, error) {
-	found, err := s.recordsOf(ctx, keys, wanted)
+func (a *app) findRecords(ctx context.Context, s *source, keys records.Keys, of string, wanted func(*evidence.Record) bool) (*records.Found, error) {
+	store, closeStore, err := s.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if found.problems > 0 {
-		a.Warn("the store has %s; %s evidence verify tells which", plural.Of(found.problems, "problem"), invocation.DisplayName)
+	defer closeStore()
+	found, err := records.Find(ctx, store, &records.Known{Keys: keys}, wanted)
+	if err != nil {
+		return nil, err
 	}
-	if len(found.records) == 0 {
+	if problems := len(found.Report.Problems); problems > 0 {
+		a.Warn("the store has %s; %s evidence verify tells which", plural.Of(problems, "problem"), invocation.DisplayName)
+	}
+	if len(found.Records) == 0 {
 		return nil, fmt.Errorf("there is no good record of %s in %s", of, s.store)
 	}
 	return found, nil
 }
 
-func (a *app) printRecords(found *recordsFound, output string) error {
+func (a *app) printRecords(found *records.Found, output string) error {
 	if output == "json" || output == "yaml" {
 		return a.PrintStructured(output, map[string]any{"records": reportRecords(found)})
 	}
@@ -150,74 +158,30 @@ func (a *app) printRecords(found *recordsFound, output string) error {
 
 // evidenceWorld gives the namespace in which the user works, and the public keys,
 // which are the only thing that a cluster is asked for.
-func (a *app) evidenceWorld(ctx context.Context, s *source) (string, believed, error) {
+func (a *app) evidenceWorld(ctx context.Context, s *source) (string, records.Keys, error) {
 	if s.offline {
 		namespace, _, err := a.ConfigFlags.ToRawKubeConfigLoader().Namespace()
 		if err != nil {
-			return "", believed{}, err
+			return "", records.Keys{}, err
 		}
 		keys, err := s.believed(ctx, nil, "")
 		return namespace, keys, err
 	}
 	c, err := a.Connect()
 	if err != nil {
-		return "", believed{}, err
+		return "", records.Keys{}, err
 	}
 	system := s.system
 	if len(s.keys) == 0 || s.store == "" {
 		if system, err = c.FindSystemNamespace(ctx, system); err != nil {
-			return "", believed{}, err
+			return "", records.Keys{}, err
 		}
 	}
 	if err := s.find(ctx, c, system); err != nil {
-		return "", believed{}, err
+		return "", records.Keys{}, err
 	}
 	keys, err := s.believed(ctx, c, system)
 	return c.Namespace, keys, err
-}
-
-// recordsFound are good records, which of them are withdrawn, and by which record; and how
-// many problems the store has.
-type recordsFound struct {
-	records   []evidence.Sealed
-	withdrawn map[place]int64
-	problems  int
-}
-
-// place is where a record stands.
-type place struct {
-	chain    string
-	sequence int64
-}
-
-func (f *recordsFound) withdrawnBy(r *evidence.Record) int64 {
-	return f.withdrawn[place{r.Chain.UID, r.Chain.Sequence}]
-}
-
-// recordsOf reads all chains and keeps the good records that are wanted, in the
-// order of their chains; and counts what is wrong with any.
-func (s *source) recordsOf(ctx context.Context, keys believed, wanted func(*evidence.Record) bool) (*recordsFound, error) {
-	store, closeStore, err := s.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer closeStore()
-	found := &recordsFound{withdrawn: map[place]int64{}}
-	report, err := evidence.Verify(ctx, store, keys.ring, evidence.Options{Ends: keys.ends, Each: func(r evidence.Sealed) {
-		if wanted(&r.Record) {
-			found.records = append(found.records, r)
-		}
-	}})
-	if err != nil {
-		return nil, err
-	}
-	for i := range report.Chains {
-		for _, w := range report.Chains[i].Withdrawn {
-			found.withdrawn[place{report.Chains[i].UID, w.Sequence}] = w.By
-		}
-	}
-	found.problems = len(report.Problems)
-	return found, nil
 }
 
 // recordReport is one record as it was signed.
@@ -230,86 +194,29 @@ type recordReport struct {
 	WithdrawnBy int64 `json:"withdrawnBy,omitempty"`
 }
 
-func reportRecords(found *recordsFound) []recordReport {
-	reports := make([]recordReport, 0, len(found.records))
-	for i := range found.records {
-		r := &found.records[i]
+func reportRecords(found *records.Found) []recordReport {
+	reports := make([]recordReport, 0, len(found.Records))
+	for i := range found.Records {
+		r := &found.Records[i]
 		reports = append(reports, recordReport{
-			Name: r.Name, Digest: r.Digest, KeyID: r.KeyID, Statement: r.Payload, WithdrawnBy: found.withdrawnBy(&r.Record),
+			Name: r.Name, Digest: r.Digest, KeyID: r.KeyID, Statement: r.Payload, WithdrawnBy: found.WithdrawnBy(&r.Record),
 		})
 	}
 	return reports
 }
 
-func (a *app) describeRecords(found *recordsFound, wide bool) string {
+func (a *app) describeRecords(found *records.Found, wide bool) string {
 	d := &invocation.Description{}
-	for i := range found.records {
+	for i := range found.Records {
+		s := &found.Records[i]
 		if i > 0 {
 			d.Line(0, "")
 		}
-		a.describeRecord(d, &found.records[i], wide)
-		if by := found.withdrawnBy(&found.records[i].Record); by > 0 {
-			d.Field("  Withdrawn", fmt.Sprintf("by #%d: this was decided and never stored", by))
+		r := &s.Record
+		d.Line(0, "#%d  %s  %s (%s)", r.Chain.Sequence, wording.NameRecord(r), wording.FormatTimestamp(metav1.NewTime(r.At)), a.FormatAgo(metav1.NewTime(r.At)))
+		for _, field := range wording.DescribeRecord(s, found.WithdrawnBy(r), wide) {
+			d.Field("  "+field.Label, field.Value)
 		}
 	}
 	return d.String()
-}
-
-func (a *app) describeRecord(d *invocation.Description, s *evidence.Sealed, wide bool) {
-	r := &s.Record
-	d.Line(0, "#%d  %s  %s (%s)", r.Chain.Sequence, recordWords(r), r.At.Format("2006-01-02T15:04:05Z"), a.FormatAgo(metav1.NewTime(r.At)))
-	d.Field("  Object", r.Subject.String())
-	describeDelivery(d, r.Delivery, wide)
-	if r.Withdraws != nil {
-		d.Field("  Withdraws", fmt.Sprintf("#%d, which was decided and never stored", r.Withdraws.Sequence))
-	}
-	if r.Drift != nil {
-		d.Field("  Drift", fmt.Sprintf("%s: %s", plural.Of(r.Drift.Total, "path"), strings.Join(r.Drift.Paths, ", ")))
-	}
-	if r.Severity != nil {
-		d.Field("  Severity", fmt.Sprintf("%s (%d)", r.Severity.Level, r.Severity.Score))
-	}
-	if i := r.Intent; i != nil {
-		d.Field("  Intent", fmt.Sprintf("version %s, %s → %s", i.ResourceVersion, wording.FormatHash(i.PreHash, wide), wording.FormatHash(i.DesiredHash, wide)))
-	}
-	if r.Result.ResourceVersion != "" {
-		d.Field("  Wrote", fmt.Sprintf("version %s, %s (%s)", r.Result.ResourceVersion, wording.FormatHash(r.Result.Hash, wide), r.Result.Origin))
-	}
-	describeAssessment(d, r.Assessment, wide)
-	if r.Policy != nil {
-		d.Field("  Policy", fmt.Sprintf("%s (%s)", r.Policy.Name, wording.FormatHash(r.Policy.Digest, wide)))
-	}
-	d.Field("  Initiated by", initiatedWords(r))
-	d.Field("  Record", fmt.Sprintf("%s, signed by key %s", wording.FormatHash(s.Digest, wide), shortKey(s.KeyID, wide)))
-}
-
-// recordWords is what a record is about: Step 0 Reconcile: Verified.
-func recordWords(r *evidence.Record) string {
-	words := string(r.Kind)
-	if r.Step != nil {
-		words += fmt.Sprintf(" %d %s", r.Step.Index, r.Step.Action)
-	}
-	ended := r.Result.State
-	if r.Result.Reason != "" {
-		ended = strings.TrimSpace(ended + " (" + r.Result.Reason + ")")
-	}
-	return wording.AppendReason(words, ended)
-}
-
-func initiatedWords(r *evidence.Record) string {
-	words := r.InitiatedBy
-	if r.Requester != "" {
-		words += ", acting with the permissions of " + r.Requester
-	}
-	if r.Approver != "" {
-		words += ", approved by " + r.Approver
-	}
-	return words
-}
-
-func shortKey(id string, wide bool) string {
-	if wide || len(id) <= actions.HashDigits {
-		return id
-	}
-	return id[:actions.HashDigits]
 }

@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/records"
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
@@ -32,17 +33,17 @@ func succeeded(t *testing.T) (a *archive, ends string) {
 	clitest.Must(t, err)
 	public, err := evidence.PublicPEM(key.Public())
 	clitest.Must(t, err)
-	a.public = string(public) + a.public
-	a.writer.Keys, err = evidence.ParseKeyring([]byte(a.public))
+	a.Public = string(public) + a.Public
+	a.Writer.Keys, err = evidence.ParseKeyring([]byte(a.Public))
 	clitest.Must(t, err)
-	a.writer.Signer = key
-	tail, _, err := a.writer.CatchUp(t.Context(), clitest.PolicyUID, a.head, nil)
+	a.Writer.Signer = key
+	tail, _, err := a.Writer.CatchUp(t.Context(), clitest.PolicyUID, a.Head, nil)
 	clitest.Must(t, err)
-	record := decided("", "done", clitest.Now.Add(-time.Minute))
+	record := clitest.DecisionOf("", "done", clitest.Now.Add(-time.Minute))
 	record.Plan = nil
-	sealed, end, err := a.writer.Succeed(t.Context(), tail, record)
+	sealed, end, err := a.Writer.Succeed(t.Context(), tail, record)
 	clitest.Must(t, err)
-	a.head, a.sealed = sealed.Head(), append(a.sealed, sealed)
+	a.Head, a.Sealed = sealed.Head(), append(a.Sealed, sealed)
 	raw, err := json.Marshal([]evidence.KeyEnd{*end})
 	clitest.Must(t, err)
 	return a, string(raw)
@@ -67,10 +68,10 @@ func TestEvidenceVerify_KnowsWhereAKeyEnds(t *testing.T) {
 			a, ends := succeeded(t)
 			objects := a.cluster()
 			keys := objects[len(objects)-1].(*corev1.ConfigMap)
-			if keys.Data[evidenceKeyEnds] = ends; tc.ends != "" {
-				keys.Data[evidenceKeyEnds] = tc.ends
+			if keys.Data[records.KeyEnds] = ends; tc.ends != "" {
+				keys.Data[records.KeyEnds] = tc.ends
 			}
-			args := []string{"evidence", "verify", "--evidence", a.dir}
+			args := []string{"evidence", "verify", "--evidence", a.Dir}
 			if tc.args != nil {
 				args = append(args, tc.args(t, a, ends)...)
 			}
@@ -99,7 +100,7 @@ func TestEvidenceVerify_AnEndThatIsNotKnownIsNotWhole(t *testing.T) {
 	a := filled(t)
 	clitest.Must(t, os.Remove(a.path(4)))
 	objects := a.cluster()
-	got := clitest.Cluster{Objects: append(objects[:2:2], objects[3:]...)}.Run(t, verbs, "", "evidence", "verify", "--evidence", a.dir, "-o", "json")
+	got := clitest.Cluster{Objects: append(objects[:2:2], objects[3:]...)}.Run(t, verbs, "", "evidence", "verify", "--evidence", a.Dir, "-o", "json")
 	var report struct {
 		OK       bool
 		Problems []any

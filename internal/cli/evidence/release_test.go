@@ -17,7 +17,7 @@ func releaseArchive(t *testing.T) *archive {
 	t.Helper()
 	a, at := newArchive(t), clitest.Now.Add(-time.Hour)
 	of := func(kind evidence.Kind) evidence.Record {
-		r := decided(kind, "web-1-1", at)
+		r := clitest.DecisionOf(kind, "web-1-1", at)
 		r.Policy, r.Plan, r.Chain.UID = nil, nil, "uid-of-production"
 		r.Subject.Kind, r.Subject.Name, r.Subject.UID = "ABRelease", "web", "uid-of-release"
 		r.Delivery = &evidence.Delivery{
@@ -32,11 +32,11 @@ func releaseArchive(t *testing.T) *archive {
 	}
 	decision := of(evidence.KindReleaseDecision)
 	decision.Delivery.Work, decision.Delivery.Decision = nil, &evidence.Decision{Number: 1, Run: 1, Event: "ab.started", To: "10"}
-	a.append(decision)
-	a.append(of(evidence.KindWorkIntended))
+	a.Append(decision)
+	a.Append(of(evidence.KindWorkIntended))
 	ended := of(evidence.KindWorkEnded)
 	ended.Result = evidence.Result{State: "Succeeded", ResourceVersion: "1001", Hash: clitest.Pl1("a"), Origin: evidence.OriginAPIResponse, At: at}
-	a.append(ended)
+	a.Append(ended)
 	return a
 }
 
@@ -47,10 +47,10 @@ func longReleaseArchive(t *testing.T) *archive {
 	a := releaseArchive(t)
 	three := int32(3)
 	of := func(namespace string, kind evidence.Kind, d evidence.Delivery) {
-		r := a.sealed[0].Record
+		r := a.Sealed[0].Record
 		d.Environment, d.Release = "production", &evidence.Release{Namespace: namespace, Name: "web", UID: "uid-of-release-in-" + namespace}
 		r.Kind, r.At, r.Delivery, r.Chain = kind, r.At.Add(time.Minute), &d, evidence.Chain{UID: "uid-of-production"}
-		a.append(r)
+		a.Append(r)
 	}
 	of("shop", evidence.KindHistoryGap, evidence.Delivery{Range: &evidence.Range{First: 2, Last: 8}})
 	of("shop", evidence.KindReleaseDecision, evidence.Delivery{Decision: &evidence.Decision{Number: 9, Run: 2, Event: "canary.stage_started", From: "10", To: "25", Sequence: 1042}})
@@ -66,7 +66,7 @@ func longReleaseArchive(t *testing.T) *archive {
 func TestEvidenceGet_PrintsTheRecordsOfARelease(t *testing.T) {
 	a := longReleaseArchive(t)
 	get := func(args ...string) clitest.Answer {
-		return clitest.Cluster{}.Run(t, verbs, "", append([]string{"evidence", "get", "--evidence", a.dir, "--key", a.keyFile(), "--offline"}, args...)...)
+		return clitest.Cluster{}.Run(t, verbs, "", append([]string{"evidence", "get", "--evidence", a.Dir, "--key", a.keyFile(), "--offline"}, args...)...)
 	}
 	all := get("--release", "shop/web")
 	if all.Code != 0 {
@@ -100,7 +100,7 @@ func TestEvidenceGet_RefusesAnUnclearRelease(t *testing.T) {
 		"a release of the same name in another place": {[]string{"--release", "other/web"}, "no good record of release other/web in "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := append([]string{"evidence", "get", "--evidence", a.dir, "--key", a.keyFile(), "--offline"}, test.args...)
+			args := append([]string{"evidence", "get", "--evidence", a.Dir, "--key", a.keyFile(), "--offline"}, test.args...)
 			got := clitest.Cluster{}.Run(t, verbs, "", args...)
 			if got.Code == 0 || !strings.Contains(got.Stderr, test.want) {
 				t.Errorf("exit code %d, want %q in\n%s", got.Code, test.want, got.Stderr)

@@ -3,12 +3,13 @@
 package evidence
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/records"
+	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/plural"
@@ -40,10 +41,9 @@ type chainReport struct {
 	// Anchor is the last of the checkpoints, and Checkpoints how many there are.
 	Anchor      *evidence.Checkpoint `json:"anchor,omitempty"`
 	Checkpoints int                  `json:"checkpoints,omitempty"`
-}
 
-// noEnvironment stands for releases that belong to no Environment.
-const noEnvironment = "none"
+	name string
+}
 
 // plansReport counts the plans whose statuses were compared, and those that have
 // not ended.
@@ -68,30 +68,28 @@ type auditReport struct {
 	problems []evidence.Problem
 }
 
-// newEvidenceReport sums up; policies are their names by the uid of the chain.
-func newEvidenceReport(store string, known *evidenceKnown, found *evidence.Report, policies map[string]string) *evidenceReport {
-	r := &evidenceReport{Store: store, Keys: known.keys.ring.IDs(), Chains: []chainReport{}, Problems: found.Problems}
-	for _, chain := range found.Chains {
-		points := known.anchors[chain.UID]
-		report := chainReport{ChainReport: chain, Policy: policies[chain.UID], Anchor: noted(points), Checkpoints: len(points)}
-		if environment, is := known.releases[chain.UID]; is {
-			report.Releases = cmp.Or(environment, noEnvironment)
+// newEvidenceReport sums up what was found.
+func newEvidenceReport(store string, known *evidenceKnown, found *records.Found) *evidenceReport {
+	r := &evidenceReport{Store: store, Keys: known.Keys.Ring.IDs(), Chains: []chainReport{}, Problems: found.Report.Problems}
+	for _, chain := range found.Chains() {
+		owner := found.Owners[chain.UID]
+		report := chainReport{
+			ChainReport: chain.ChainReport, Policy: owner.Policy, Releases: owner.Releases,
+			Head: chain.Head, Anchor: chain.Anchor, Checkpoints: chain.Checkpoints, name: found.NameChain(chain.UID),
 		}
-		if head, ok := known.heads[chain.UID]; ok {
-			report.Head = &head
-		} else if report.Anchor == nil {
+		if chain.IsOpen() {
 			r.OpenEnds = append(r.OpenEnds, chain.UID)
 		}
 		r.Chains = append(r.Chains, report)
 		r.Records += chain.Records
 	}
 	if !known.offline {
-		r.Plans = &plansReport{Compared: len(known.plans), Running: known.running}
+		r.Plans = &plansReport{Compared: len(known.Plans), Running: known.Running}
 	}
 	return r
 }
 
-func newAuditReport(log *evidence.AuditLog, joined *evidence.JoinReport, writers []string, records []evidence.Record, bounds evidence.JoinOptions) *auditReport {
+func newAuditReport(log *evidence.AuditLog, joined *evidence.JoinReport, writers []string, all []evidence.Record, bounds evidence.JoinOptions) *auditReport {
 	r := &auditReport{
 		Writers: writers, Events: log.Events, First: log.First, Last: log.Last,
 		Matched: joined.Matched, Unchanged: joined.Unchanged, Uncertain: joined.Uncertain, Outside: joined.Outside,
@@ -102,9 +100,9 @@ func newAuditReport(log *evidence.AuditLog, joined *evidence.JoinReport, writers
 		return e.Wrote() && e.At.After(log.Last) && (bounds.Until.IsZero() || !e.At.After(bounds.Until))
 	}
 	switch {
-	case slices.ContainsFunc(records, early):
+	case slices.ContainsFunc(all, early):
 		r.Hint = "there are records from before the log begins; --since-time " + log.First.UTC().Format(time.RFC3339) + " leaves them out"
-	case slices.ContainsFunc(records, late):
+	case slices.ContainsFunc(all, late):
 		r.Hint = "there are records from after the log ends; --until-time " + log.Last.UTC().Format(time.RFC3339) + " leaves them out"
 	}
 	return r
@@ -140,51 +138,16 @@ func (a *app) describeEvidence(r *evidenceReport) string {
 func shortKeys(ids []string) []string {
 	shown := make([]string, len(ids))
 	for i, id := range ids {
-		shown[i] = shortKey(id, false)
+		shown[i] = wording.FormatKey(id, false)
 	}
 	return shown
 }
 
-// nameChain says whose chain it is.
-func nameChain(c *chainReport) string {
-	switch {
-	case c.Policy != "":
-		return c.Policy + " (" + c.UID + ")"
-	case c.Releases == noEnvironment:
-		return "releases of no Environment (" + c.UID + ")"
-	case c.Releases != "":
-		return "releases of " + c.Releases + " (" + c.UID + ")"
-	}
-	return c.UID
-}
-
 func describeChain(d *invocation.Description, c *chainReport, offline bool) {
-	end := "its end is not known: no ledger tells it"
-	switch {
-	case c.Head != nil && c.Ahead > 0:
-		end = fmt.Sprintf("%d more than the ledger knows of, as a dying writer may leave", c.Ahead)
-	case c.Head != nil && c.Last.Sequence >= c.Head.Sequence:
-		end = "goes as far as the ledger says"
-	case c.Head != nil:
-		end = fmt.Sprintf("should go to %d", c.Head.Sequence)
-	case c.Anchor != nil && c.Last.Sequence >= c.Anchor.Sequence:
-		end = "goes as far as the anchor says"
-	case c.Anchor != nil:
-		end = fmt.Sprintf("should go to %d", c.Anchor.Sequence)
-	case offline:
-		end = "its end was not compared"
-	}
-	d.Line(1, "%s  %s, last #%d; %s", nameChain(c), plural.Of(c.Records, "good record"), c.Last.Sequence, end)
-	if c.Anchor != nil {
-		d.Line(2, "compared with %s, the last one at #%d of %s", plural.Of(c.Checkpoints, "checkpoint"), c.Anchor.Sequence, c.Anchor.At.Format(time.RFC3339))
-	}
-	for _, w := range c.Withdrawn {
-		d.Line(2, "#%d is withdrawn by #%d: it was decided and never stored", w.Sequence, w.By)
-	}
-	if len(c.Keys) > 1 {
-		for _, span := range c.Keys {
-			d.Line(2, "#%d to #%d signed by key %s", span.From, span.To, shortKey(span.KeyID, false))
-		}
+	words, details := wording.DescribeChain(&wording.Chain{ChainReport: c.ChainReport, Head: c.Head, Anchor: c.Anchor, Checkpoints: c.Checkpoints}, offline)
+	d.Line(1, "%s  %s", c.name, words)
+	for _, detail := range details {
+		d.Line(2, "%s", detail)
 	}
 }
 
@@ -198,18 +161,8 @@ func describeAudit(d *invocation.Description, r *auditReport) {
 }
 
 func evidenceVerdict(r *evidenceReport) string {
-	if n := len(r.Problems); n > 0 {
-		return fmt.Sprintf("NOT WHOLE: %s; the first is where to look.", plural.Of(n, "problem"))
-	}
-	if r.Records == 0 {
-		return "No records were found to verify."
-	}
-	words := fmt.Sprintf("Whole: %s in %s", plural.Of(r.Records, "record"), plural.Of(len(r.Chains), "chain"))
-	if n := len(r.OpenEnds); n > 0 {
-		words = fmt.Sprintf("UNKNOWN: %s in %s are valid, but the end of %s is not known",
-			plural.Of(r.Records, "record"), plural.Of(len(r.Chains), "chain"), plural.Of(n, "chain"))
-	}
-	if r.Audit != nil {
+	words := wording.ConcludeEvidence(r.Records, len(r.Chains), len(r.Problems), len(r.OpenEnds))
+	if r.Audit != nil && len(r.Problems) == 0 && r.Records > 0 {
 		words += ", and the writes in the audit log are those of the records"
 	}
 	return words + "."

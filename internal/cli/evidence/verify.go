@@ -11,15 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
-	"github.com/plumbline-dev/plumbline/internal/actions/wording"
+	"github.com/plumbline-dev/plumbline/internal/actions/records"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
-	"github.com/plumbline-dev/plumbline/internal/cli/remediation"
-	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
-	"github.com/plumbline-dev/plumbline/pkg/evidence/packet"
 )
 
 type verifyOptions struct {
@@ -67,7 +63,7 @@ unknown: records could be missing there.`,
 	o.addFlags(cmd)
 	invocation.AddOutputFlag(cmd, &o.output, "json", "yaml")
 	flags := cmd.Flags()
-	flags.StringVar(&o.anchor, "anchor", "", "File with the ConfigMap "+anchorConfigMap+", as JSON or YAML. Left out: that of Plumbline's namespace.")
+	flags.StringVar(&o.anchor, "anchor", "", "File with the ConfigMap "+records.AnchorConfigMap+", as JSON or YAML. Left out: that of Plumbline's namespace.")
 	flags.StringArrayVar(&o.auditLogs, "audit-log", nil, "File of the API server's audit log, plain or .gz, repeatable.")
 	flags.StringSliceVar(&o.writers, "writer", nil, "Users that must have a record of each write. If unset, the executor's service account in Plumbline's namespace.")
 	flags.DurationVar(&o.since, "since", 0, "Compare only records newer than this with the audit log, e.g. 24h.")
@@ -121,12 +117,12 @@ func (a *app) verify(cmd *cobra.Command, o *verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	report, records, err := o.verify(ctx, known)
+	report, all, err := o.verify(ctx, known)
 	if err != nil {
 		return err
 	}
 	if len(o.auditLogs) > 0 {
-		if report.Audit, err = o.join(records, known.writers); err != nil {
+		if report.Audit, err = o.join(all, known.writers); err != nil {
 			return err
 		}
 		report.Problems = append(report.Problems, report.Audit.problems...)
@@ -152,21 +148,15 @@ func (a *app) verify(cmd *cobra.Command, o *verifyOptions) error {
 
 // evidenceKnown is what is known about records besides the records.
 type evidenceKnown struct {
-	keys    believed
-	heads   map[string]evidence.Head
-	anchors map[string][]evidence.Checkpoint
-	plans   []evidence.PlanStatus
-	running int // plans that have not ended, and are not compared
-	// releases has the chains of releases, with the Environment of each, which is empty for the rest.
-	releases map[string]string
-	writers  []string
-	offline  bool
+	records.Known
+	writers []string
+	offline bool
 }
 
 // evidenceKnown asks the cluster. All of it is read before the first record, so
 // that what is recorded meanwhile is more than was noted, and never less.
 func (a *app) evidenceKnown(ctx context.Context, o *verifyOptions) (*evidenceKnown, error) {
-	known := &evidenceKnown{offline: o.offline, writers: o.writers, releases: map[string]string{}}
+	known := &evidenceKnown{offline: o.offline, writers: o.writers}
 	system := o.system
 	if o.offline && system == "" {
 		system = actions.SystemNamespace
@@ -188,45 +178,22 @@ func (a *app) evidenceKnown(ctx context.Context, o *verifyOptions) (*evidenceKno
 		known.writers = []string{"system:serviceaccount:" + system + ":plumbline-executor"}
 	}
 	var failed, err error
-	if known.anchors, failed = o.anchored(ctx, c, system); apierrors.IsForbidden(failed) {
+	if known.Anchors, failed = o.anchored(ctx, c, system); apierrors.IsForbidden(failed) {
 		a.Warn("%v; the ledgers alone tell where the chains end", failed)
 		failed = nil
 	}
-	known.keys, err = o.believed(ctx, c, system)
+	known.Keys, err = o.believed(ctx, c, system)
 	return known, errors.Join(err, failed)
 }
 
-func (k *evidenceKnown) ask(ctx context.Context, c *invocation.Cluster, system string) error {
-	ledgers, err := c.ListLedgers(ctx, system)
-	if err != nil {
+func (k *evidenceKnown) ask(ctx context.Context, c *invocation.Cluster, system string) (err error) {
+	if k.Heads, err = records.ReadHeads(ctx, c, system); err != nil {
 		return fmt.Errorf("reading how far the chains go (--offline leaves that out): %w", err)
 	}
-	k.heads = headsOf(ledgers)
-	plans, err := remediation.ListPlans(ctx, c, client.InNamespace(""))
-	if err != nil {
+	if k.Plans, k.Running, err = records.ReadPlans(ctx, c); err != nil {
 		return fmt.Errorf("reading which records the plans name (--offline leaves that out): %w", err)
 	}
-	for i := range plans {
-		if !wording.HasEnded(&plans[i]) {
-			k.running++ // its last record may be stored and not named yet
-			continue
-		}
-		k.plans = append(k.plans, packet.StatusOf(&plans[i]))
-	}
 	return nil
-}
-
-// headsOf are the ends of all chains; should two ledgers know one, the further.
-func headsOf(ledgers []v1alpha1.RemediationLedger) map[string]evidence.Head {
-	heads := map[string]evidence.Head{}
-	for i := range ledgers {
-		for _, chain := range ledgers[i].Status.Chains {
-			if chain.Sequence > heads[chain.PolicyUID].Sequence {
-				heads[chain.PolicyUID] = evidence.Head{Sequence: chain.Sequence, Digest: chain.Digest}
-			}
-		}
-	}
-	return heads
 }
 
 // verify reads the store.
@@ -236,28 +203,19 @@ func (o *verifyOptions) verify(ctx context.Context, known *evidenceKnown) (*evid
 		return nil, nil, err
 	}
 	defer closeStore()
-	var records []evidence.Record
-	policies := map[string]string{}
-	found, err := evidence.Verify(ctx, store, known.keys.ring, evidence.Options{
-		Ends: known.keys.ends, Heads: known.heads, Anchors: known.anchors, Plans: known.plans,
-		Each: func(s evidence.Sealed) {
-			records = append(records, s.Record)
-			if s.Record.Policy != nil {
-				policies[s.Record.Chain.UID] = s.Record.Policy.Name
-			}
-			if s.Record.Delivery != nil {
-				known.releases[s.Record.Chain.UID] = s.Record.Delivery.Environment
-			}
-		},
+	var all []evidence.Record
+	found, err := records.Find(ctx, store, &known.Known, func(r *evidence.Record) bool {
+		all = append(all, *r)
+		return false // without the envelopes, a large store takes less memory
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	return newEvidenceReport(o.store, known, found, policies), records, nil
+	return newEvidenceReport(o.store, known, found), all, nil
 }
 
 // join compares the records with the audit log.
-func (o *verifyOptions) join(records []evidence.Record, writers []string) (*auditReport, error) {
+func (o *verifyOptions) join(all []evidence.Record, writers []string) (*auditReport, error) {
 	log := &evidence.AuditLog{}
 	for _, name := range o.auditLogs {
 		if err := readAudit(name, evidence.AuditFilter{Users: writers}, log); err != nil {
@@ -267,7 +225,7 @@ func (o *verifyOptions) join(records []evidence.Record, writers []string) (*audi
 	if log.Events == 0 {
 		return nil, errors.New("the audit log has no event to compare")
 	}
-	return newAuditReport(log, evidence.Join(records, log, o.bounds), writers, records, o.bounds), nil
+	return newAuditReport(log, evidence.Join(all, log, o.bounds), writers, all, o.bounds), nil
 }
 
 func readAudit(name string, filter evidence.AuditFilter, log *evidence.AuditLog) (err error) {

@@ -13,12 +13,12 @@ import (
 
 func TestEvidence_ShowsAWithdrawnDecisionAsWithdrawn(t *testing.T) {
 	a := filled(t)
-	never := decided(evidence.KindPlanFinished, "done", clitest.Now.Add(-2*time.Minute))
+	never := clitest.DecisionOf(evidence.KindPlanFinished, "done", clitest.Now.Add(-2*time.Minute))
 	never.Result.State = "Succeeded"
-	a.append(never)
-	withdrawn := decided(evidence.KindDecisionWithdrawn, "done", clitest.Now.Add(-time.Minute))
-	withdrawn.Withdraws = &evidence.Head{Sequence: a.head.Sequence, Digest: a.head.Digest}
-	a.append(withdrawn)
+	a.Append(never)
+	withdrawn := clitest.DecisionOf(evidence.KindDecisionWithdrawn, "done", clitest.Now.Add(-time.Minute))
+	withdrawn.Withdraws = &evidence.Head{Sequence: a.Head.Sequence, Digest: a.Head.Digest}
+	a.Append(withdrawn)
 	for name, tc := range map[string]struct {
 		args []string
 		want []string
@@ -29,7 +29,7 @@ func TestEvidence_ShowsAWithdrawnDecisionAsWithdrawn(t *testing.T) {
 		"get as JSON":    {[]string{"get", "done", "-o", "json"}, []string{`"withdrawnBy": 7`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := clitest.Cluster{Objects: a.cluster()}.Run(t, verbs, "", append([]string{"evidence", "--evidence", a.dir}, tc.args...)...)
+			got := clitest.Cluster{Objects: a.cluster()}.Run(t, verbs, "", append([]string{"evidence", "--evidence", a.Dir}, tc.args...)...)
 			for _, want := range tc.want {
 				if got.Code != 0 || !strings.Contains(got.Stdout, want) {
 					t.Errorf("%q is missing in %d\n%s%s", want, got.Code, got.Stdout, got.Stderr)

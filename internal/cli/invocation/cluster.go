@@ -19,6 +19,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/proxies"
+	"github.com/plumbline-dev/plumbline/internal/actions/records"
 	"github.com/plumbline-dev/plumbline/internal/portforward"
 	"github.com/plumbline-dev/plumbline/internal/servertime"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -38,9 +40,9 @@ type Cluster struct {
 	// Targets sends the dry runs of a preview, as the executor sends its writes.
 	Targets exec.Targets
 	// Proxy reads the records that an executor serves.
-	Proxy Proxy
+	Proxy records.Proxy
 	// Forward makes a client of a port of a pod.
-	Forward func(portforward.Target) *http.Client
+	Forward proxies.Forward
 	// Time is the API server's time, where an answer depends on it; nil is that of the own clock.
 	Time func() time.Time
 }

@@ -4,19 +4,18 @@ package invocation
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/plumbline-dev/plumbline/internal/actions/records"
+	"github.com/plumbline-dev/plumbline/internal/portforward"
 )
 
-// healthPort is where an executor serves its records, if it does.
-const healthPort = "8081"
-
-// Proxy reaches a pod's port by way of the API server.
-type Proxy func(ctx context.Context, namespace, pod, path string, query map[string]string) ([]byte, error)
-
-func newProxy(raw rest.Interface) Proxy {
-	return func(ctx context.Context, namespace, pod, path string, query map[string]string) ([]byte, error) {
-		request := raw.Get().AbsPath("api/v1/namespaces", namespace, "pods", pod+":"+healthPort, "proxy").Suffix(path)
+// newProxy returns a proxy that sends its requests by way of the API server.
+func newProxy(raw rest.Interface) records.Proxy {
+	return func(ctx context.Context, target portforward.Target, path string, query map[string]string) ([]byte, error) {
+		request := raw.Get().AbsPath("api/v1/namespaces", target.Namespace, "pods", fmt.Sprintf("%s:%d", target.Pod, target.Port), "proxy").Suffix(path)
 		for name, value := range query {
 			request = request.Param(name, value)
 		}

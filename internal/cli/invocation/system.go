@@ -3,7 +3,6 @@
 package invocation
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,21 +17,23 @@ func (c *Cluster) FindSystemNamespace(ctx context.Context, named string) (string
 	if named != "" {
 		return named, nil
 	}
-	ledgers, err := c.ListLedgers(ctx, "")
+	system, err := actions.FindSystem(ctx, c)
 	if err != nil {
-		return "", fmt.Errorf("looking for Plumbline's namespace (--system-namespace names it): %w", err)
+		return "", fmt.Errorf("looking for Plumbline's namespace (--system-namespace names it): %w", hintSystem(err))
 	}
-	if len(ledgers) == 0 {
-		return actions.SystemNamespace, nil
-	}
-	return cmp.Or(ledgers[0].Namespace, actions.SystemNamespace), nil
+	return system, nil
 }
 
 // ListLedgers lists the ledgers of the system namespace, which the user may have to name.
 func (c *Cluster) ListLedgers(ctx context.Context, system string) ([]v1alpha1.RemediationLedger, error) {
 	ledgers, err := actions.ListLedgers(ctx, c, system)
+	return ledgers, hintSystem(err)
+}
+
+// hintSystem names the flag that tells several systems apart.
+func hintSystem(err error) error {
 	if _, is := errors.AsType[*actions.SeveralSystemsError](err); is {
-		return nil, fmt.Errorf("%w, with --system-namespace", err)
+		return fmt.Errorf("%w, with --system-namespace", err)
 	}
-	return ledgers, err
+	return err
 }

@@ -3,7 +3,7 @@
 package proxies
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,29 +11,13 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/proxies"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
-	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 )
 
 // app carries out the commands of this package with an invocation.
 type app struct{ *invocation.Invocation }
-
-// What is said of a proxy as a whole, besides the stages of [proxieshttp.Stages].
-const (
-	// stageNotConnected: the pod has a proxy, and no replica knows it.
-	stageNotConnected ads.Stage = "NotConnected"
-	// stageUnknown: that cannot be said, since a replica did not answer.
-	stageUnknown ads.Stage = "Unknown"
-)
-
-// proxyStages are what --stage takes, worst first; the proxies are sorted so.
-func proxyStages() []ads.Stage {
-	return []ads.Stage{
-		stageNotConnected, proxieshttp.Blocked, ads.Refused, ads.Held, stageUnknown,
-		ads.Going, ads.OnTheWay, ads.Queued, proxieshttp.Waiting, ads.Acknowledged,
-	}
-}
 
 type options struct {
 	allNamespaces, noHeaders       bool
@@ -62,7 +46,7 @@ knows is NotConnected; it keeps its configuration.`,
 			"# Which ones refuse something", "%s proxies -A --stage Refused",
 			"# How far one Service is", "%s proxies -n shop --service web",
 			"# Show the resources of one proxy, and those that it waits for", "%s proxies web-7d4b9-x2x9k"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.proxies(cmd, args, o) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.showProxies(cmd, args, o) },
 		ValidArgsFunction: a.completeProxy,
 	}
 	invocation.AddOutputFlag(cmd, &o.output, "json", "yaml", "wide")
@@ -71,8 +55,8 @@ knows is NotConnected; it keeps its configuration.`,
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "If present, across all namespaces. The namespace in the current context is ignored even if given with --namespace.")
 	flags.StringVar(&o.service, "service", "", "Count and show the resources of this Service alone, [namespace/]name. Listeners are no Service's.")
-	flags.StringVar(&o.stage, "stage", "", "Show only proxies that are in this stage, or have a resource in it. One of: ("+joined(proxyStages())+").")
-	invocation.CompleteValues(cmd, "stage", strings.Split(joined(proxyStages()), ", ")...)
+	flags.StringVar(&o.stage, "stage", "", "Show only proxies that are in this stage, or have a resource in it. One of: ("+joined(proxies.Stages())+").")
+	invocation.CompleteValues(cmd, "stage", strings.Split(joined(proxies.Stages()), ", ")...)
 	invocation.MustComplete(cmd, "service", a.completeManagedServices)
 	return cmd
 }
@@ -106,13 +90,13 @@ func (o *options) check(cmd *cobra.Command, args []string) error {
 // checkStage takes it in any case of letters; ofResources says that a proxy's resources
 // are to be in it.
 func (o *options) checkStage(cmd *cobra.Command, ofResources bool) error {
-	i := slices.IndexFunc(proxyStages(), func(s ads.Stage) bool { return strings.EqualFold(string(s), o.stage) })
+	i := slices.IndexFunc(proxies.Stages(), func(s ads.Stage) bool { return strings.EqualFold(string(s), o.stage) })
 	if i < 0 {
-		return invocation.UsageErrorf(cmd, "invalid --stage %q, want one of %s", o.stage, joined(proxyStages()))
+		return invocation.UsageErrorf(cmd, "invalid --stage %q, want one of %s", o.stage, joined(proxies.Stages()))
 	}
-	stage := proxyStages()[i]
+	stage := proxies.Stages()[i]
 	switch {
-	case o.service != "" && absent(stage):
+	case o.service != "" && proxies.Absent(stage):
 		return invocation.UsageErrorf(cmd, "--service and --stage %s exclude each other: the resources of such a proxy are unknown", stage)
 	case ofResources && !slices.Contains(ads.Stages(), stage):
 		return invocation.UsageErrorf(cmd, "--stage %s is not a stage of a resource", stage)
@@ -121,10 +105,7 @@ func (o *options) checkStage(cmd *cobra.Command, ofResources bool) error {
 	return nil
 }
 
-// absent: no replica can say it of a proxy.
-func absent(s ads.Stage) bool { return s == stageNotConnected || s == stageUnknown }
-
-func (a *app) proxies(cmd *cobra.Command, args []string, o *options) error {
+func (a *app) showProxies(cmd *cobra.Command, args []string, o *options) error {
 	if err := o.check(cmd, args); err != nil {
 		return err
 	}
@@ -136,7 +117,10 @@ func (a *app) proxies(cmd *cobra.Command, args []string, o *options) error {
 	if err != nil {
 		return err
 	}
-	servers, err := discoveryServers(cmd.Context(), c, system)
+	servers, err := proxies.FindServers(cmd.Context(), c, c.Forward, system)
+	if _, is := errors.AsType[*proxies.NoServerError](err); is {
+		return fmt.Errorf("%w --system-namespace names another place", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -152,61 +136,6 @@ func podName(arg string) string {
 		return name
 	}
 	return arg
-}
-
-// proxyReport is a proxy, and who told of it.
-type proxyReport struct {
-	// Stage is the worst of it.
-	Stage   ads.Stage `json:"stage"`
-	Replica string    `json:"replica,omitempty"`
-	proxieshttp.Proxy
-}
-
-// newProxyReport sums a proxy up.
-func newProxyReport(replica string, p *proxieshttp.Proxy) proxyReport {
-	r := proxyReport{Replica: replica, Proxy: *p, Stage: ads.Acknowledged}
-	for _, s := range proxyStages() {
-		if p.Stages[s] > 0 || s == proxieshttp.Blocked && p.Blocked || s == proxieshttp.Waiting && p.Waiting {
-			r.Stage = s
-			break
-		}
-	}
-	return r
-}
-
-func sortProxies(proxies []proxyReport) {
-	rank := func(p *proxyReport) int { return slices.Index(proxyStages(), p.Stage) }
-	slices.SortFunc(proxies, func(x, y proxyReport) int {
-		return cmp.Or(cmp.Compare(rank(&x), rank(&y)), cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Pod, y.Pod),
-			x.ConnectedSince.Compare(y.ConnectedSince), cmp.Compare(x.Replica, y.Replica))
-	})
-}
-
-// replicaReport says whether a replica of the discovery server answered.
-type replicaReport struct {
-	Name     string `json:"name"`
-	Answered bool   `json:"answered"`
-	Error    string `json:"error,omitempty"`
-}
-
-// listReport is the answer as JSON and YAML.
-type listReport struct {
-	Replicas []replicaReport `json:"replicas"`
-	Proxies  []proxyReport   `json:"proxies"`
-}
-
-// silent are the replicas that did not answer, as an error; nil when all did.
-func (r *listReport) silent() error {
-	var words []string
-	for _, replica := range r.Replicas {
-		if !replica.Answered {
-			words = append(words, replica.Name+" ("+replica.Error+")")
-		}
-	}
-	if len(words) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d of %d replicas of the discovery server did not answer, and the resources of their proxies are unknown: %s", len(words), len(r.Replicas), strings.Join(words, "; "))
 }
 
 // where says in which namespace it was looked.

@@ -6,11 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,132 +18,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/plumbline-dev/plumbline/internal/actions/proxies"
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
-	"github.com/plumbline-dev/plumbline/internal/portforward"
-	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 )
 
-// replica is what one has; away is why it does not answer.
-type replica struct {
-	proxies []serve.Connected
-	away    error
-}
-
-// Page implements proxieshttp.Proxies; all is one page.
-func (r *replica) Page(_ context.Context, q serve.Query) (page []serve.Connected, more bool) {
-	for _, c := range r.proxies {
-		if !q.Keep(c.Proxy) {
-			continue
-		}
-		resources := c.Resources
-		c.Resources, c.Counts = nil, map[ads.Stage]int{}
-		for _, s := range resources {
-			if q.Of(ads.Key{Type: s.Type, Name: s.Name}) {
-				c.Counts[s.Stage]++
-				if q.Details {
-					c.Resources = append(c.Resources, s)
-				}
-			}
-		}
-		page = append(page, c)
-	}
-	return page, false
-}
-
-// discovery is a discovery server of several replicas, by the names of their pods, and
-// the pods of a cluster.
+// discovery is a cluster with a discovery server, before hooks.
 type discovery struct {
-	replicas map[string]*replica
-	pods     []client.Object
-	hooks    interceptor.Funcs
+	*clitest.Mesh
+	hooks interceptor.Funcs
 }
+
+func meshOf() discovery { return discovery{Mesh: clitest.MeshOf()} }
 
 func (d discovery) run(t *testing.T, args ...string) clitest.Answer {
 	t.Helper()
-	f := clitest.Cluster{Objects: d.pods, Hooks: d.hooks}
-	for name := range d.replicas {
-		f.Objects = append(f.Objects, meshPod("plumbline-system", name, map[string]string{"app.kubernetes.io/name": "plumbline", "app.kubernetes.io/component": "xds"}))
-	}
-	c := f.Connect(t)
-	c.Forward = d.forward(t)
+	c := clitest.Cluster{Objects: d.Objects(), Hooks: d.hooks, Forward: d.Forward(t)}.Connect(t)
 	inv, finish := clitest.NewInvocation(t, "")
 	inv.Connect = func() (*invocation.Cluster, error) { return c, nil }
 	return finish(clitest.Run(t, inv, verbs, args))
-}
-
-// answers is a transport.
-type answers func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (a answers) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
-
-// forward answers with the real handler.
-func (d discovery) forward(t *testing.T) func(portforward.Target) *http.Client {
-	return func(target portforward.Target) *http.Client {
-		return &http.Client{Transport: answers(func(r *http.Request) (*http.Response, error) {
-			of := d.replicas[target.Pod]
-			if target.Namespace != "plumbline-system" || target.Port != proxieshttp.Port || of == nil {
-				t.Errorf("%+v was asked", target)
-				return nil, errors.New("there is no such pod")
-			}
-			if of.away != nil {
-				return nil, of.away
-			}
-			h := proxieshttp.New(target.Pod, func() time.Time { return clitest.Now })
-			h.Show(of)
-			w := httptest.NewRecorder()
-			h.Routes().ServeHTTP(w, r)
-			return w.Result(), nil
-		})}
-	}
-}
-
-func meshPod(namespace, name string, labels map[string]string) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
-		Spec:       corev1.PodSpec{ServiceAccountName: "front"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
-	}
-}
-
-func injectedPod(namespace, name string) *corev1.Pod {
-	return meshPod(namespace, name, map[string]string{inject.LabelProxy: string(inject.Redirect)})
-}
-
-func connected(namespace, pod string, resources ...ads.State) serve.Connected {
-	return serve.Connected{
-		Proxy: identity.Proxy{Namespace: namespace, Pod: pod, ServiceAccount: "front", Expires: clitest.Now.Add(time.Minute)}, Node: namespace + "/" + pod,
-		Version: [3]uint64{1, 40, 0}, Since: clitest.Now.Add(-time.Hour), Resources: resources,
-	}
-}
-
-func atStage(kind ads.Type, name string, stage ads.Stage, why string) ads.State {
-	return ads.State{
-		Type: kind, Name: name, Stage: stage, Why: why, Since: clitest.Now.Add(-90 * time.Second),
-		Has: ads.Version{Sequence: 1, Hash: "aa"}, Wants: ads.Version{Sequence: 2, Hash: "bb"},
-	}
-}
-
-// meshOf two replicas: a proxy that has everything, one that refuses a route, one that
-// reads nothing, one of another namespace, and a pod that nobody knows.
-func meshOf() discovery {
-	slow := connected("shop", "slow-0")
-	slow.Blocked = true
-	fine := atStage(ads.Cluster, "shop/web|80|", ads.Acknowledged, "")
-	return discovery{
-		replicas: map[string]*replica{
-			"xds-a": {proxies: []serve.Connected{connected("bank", "pay-0", fine), connected("shop", "front-0", fine, atStage(ads.Route, "shop/cart|80", ads.Held, "endpoints of [shop/cart|80|] are not acknowledged"))}},
-			"xds-b": {proxies: []serve.Connected{connected("shop", "front-1", fine, atStage(ads.Route, "shop/web|80", ads.Refused, "no such matcher")), slow}},
-		},
-		pods: []client.Object{
-			injectedPod("shop", "front-0"), injectedPod("shop", "front-1"), injectedPod("shop", "slow-0"), injectedPod("shop", "lost-0"), injectedPod("bank", "pay-0"),
-			meshPod("shop", "plain-0", nil),
-		},
-	}
 }
 
 func TestProxies_ListsThoseOfAllReplicasWorstFirst(t *testing.T) {
@@ -218,7 +108,7 @@ Route shop/web|80 Refused 1.aa 2.bb 90s no such matcher`
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	got = meshOf().run(t, "proxies", "front-1", "--stage=Refused", "-o", "json")
-	var report listReport
+	var report proxies.Report
 	clitest.Must(t, json.Unmarshal([]byte(got.Stdout), &report))
 	if len(report.Proxies) != 1 || len(report.Proxies[0].Resources) != 1 || report.Proxies[0].Resources[0].Why != "no such matcher" || report.Proxies[0].Replica != "xds-b" {
 		t.Errorf("as JSON: %s", got.Stdout)
@@ -227,9 +117,9 @@ Route shop/web|80 Refused 1.aa 2.bb 90s no such matcher`
 
 func TestProxies_SaysWhyAPodIsNotConnected(t *testing.T) {
 	d := meshOf()
-	waits := injectedPod("shop", "waits-0")
+	waits := clitest.InjectedPod("shop", "waits-0")
 	waits.Status.Phase = corev1.PodPending
-	d.pods = append(d.pods, waits)
+	d.Pods = append(d.Pods, waits)
 	for pod, want := range map[string]string{
 		"lost-0":  "error: pod lost-0 has a proxy (mode redirect) that is NotConnected: no replica of the discovery server knows it. Its own log is in `kubectl logs lost-0 -c plumbline-proxy`\n",
 		"plain-0": "error: pod plain-0 has no proxy: it was made without one (the label plumbline.dev/inject asks for it)\n",
@@ -244,7 +134,7 @@ func TestProxies_SaysWhyAPodIsNotConnected(t *testing.T) {
 
 func TestProxies_NamesTheReplicaThatDoesNotAnswer(t *testing.T) {
 	d := meshOf()
-	d.replicas["xds-b"].away = errors.New("no route to host")
+	d.Replicas["xds-b"].Away = errors.New("no route to host")
 	const silent = "error: 1 of 2 replicas of the discovery server did not answer, and the resources of their proxies are unknown: xds-b (reading proxies: no route to host)\n"
 	got := d.run(t, "proxies", "--no-headers")
 	want := "front-0 Held 1/2 0 1 0 60m\nfront-1 Unknown <unknown>\nlost-0 Unknown <unknown>\nslow-0 Unknown <unknown>"
@@ -279,11 +169,11 @@ func TestProxies_SaysWhatItMayNotRead(t *testing.T) {
 
 func TestProxies_WithoutAMesh(t *testing.T) {
 	want := clitest.Answer{Code: 1, Stdout: "", Stderr: "error: no discovery server runs in plumbline-system that could be asked: is the mesh turned on (mesh.enabled of the chart)? --system-namespace names another place\n"}
-	if diff := cmp.Diff(want, (discovery{}).run(t, "proxies")); diff != "" {
+	if diff := cmp.Diff(want, (discovery{Mesh: &clitest.Mesh{}}).run(t, "proxies")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	want = clitest.Answer{Code: 0, Stdout: "", Stderr: "No proxies found in shop namespace.\n"}
-	if diff := cmp.Diff(want, (discovery{replicas: map[string]*replica{"xds-a": {}}}).run(t, "proxies")); diff != "" {
+	if diff := cmp.Diff(want, (discovery{Mesh: &clitest.Mesh{Replicas: map[string]*clitest.Replica{"xds-a": {}}}}).run(t, "proxies")); diff != "" {
 		t.Errorf("a mesh without proxies (-want +got):\n%s", diff)
 	}
 }
@@ -313,9 +203,9 @@ func TestProxies_RefusesWhatMakesNoSense(t *testing.T) {
 
 func TestProxies_NothingThatAProxySaysMovesTheTerminal(t *testing.T) {
 	d := meshOf()
-	c := &d.replicas["xds-a"].proxies[1]
+	c := &d.Replicas["xds-a"].Proxies[1]
 	c.Node, c.Resources[1].Why, c.Resources[1].Name = clitest.Hostile, clitest.Hostile, clitest.Hostile
-	d.replicas["xds-b"].away = errors.New("no route to host")
+	d.Replicas["xds-b"].Away = errors.New("no route to host")
 	for _, args := range [][]string{{"proxies", "-o", "wide"}, {"proxies", "front-0", "-o", "wide"}, {"proxies", "front-0", "-o", "json"}, {"proxies", clitest.Hostile}} {
 		got := d.run(t, args...)
 		for line := range strings.SplitSeq(got.Stdout+got.Stderr, "\n") {
@@ -328,7 +218,7 @@ func TestProxies_NothingThatAProxySaysMovesTheTerminal(t *testing.T) {
 
 func TestProxies_Completes(t *testing.T) {
 	d := meshOf()
-	d.pods = append(d.pods, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: map[string]string{"plumbline.dev/managed": "true"}}},
+	d.Pods = append(d.Pods, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: map[string]string{"plumbline.dev/managed": "true"}}},
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "own"}})
 	for typed, want := range map[string]string{"front-": "front-0\nfront-1\n:4\n", "plain": ":4\n"} {
 		if got := d.run(t, "__complete", "proxies", typed); !strings.HasPrefix(got.Stdout, want) {

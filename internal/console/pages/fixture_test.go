@@ -24,6 +24,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/httpapi"
+	"github.com/plumbline-dev/plumbline/internal/portforward"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
@@ -38,6 +39,14 @@ type asked struct {
 func (a asked) Whoami(context.Context) (authenticationv1.UserInfo, error) { return a.user, nil }
 
 func (a asked) DryRuns() exec.Targets { return a.Targets }
+
+func (a asked) Proxy(ctx context.Context, target portforward.Target, path string, query map[string]string) ([]byte, error) {
+	return a.Cluster.Proxy(ctx, target, path, query)
+}
+
+func (a asked) System(ctx context.Context) (string, error) { return a.FindSystemNamespace(ctx, "") }
+
+func (a asked) Forward(target portforward.Target) *http.Client { return a.Cluster.Forward(target) }
 
 func (a asked) Now() time.Time { return a.now() }
 
@@ -97,7 +106,15 @@ func formOf(t *testing.T, target string, values url.Values) *http.Request {
 
 // shop has something to show on each page: a drifted object with a policy, plans in each phase of their
 // life, halts, and the release and the assessment of the golden files of the REST API.
+// Its executor serves the records of a plan that is gone and of the release, and its discovery server has a mesh.
 func shop(t *testing.T) clitest.Cluster {
+	t.Helper()
+	archive := clitest.PackedArchive(t)
+	archive.PackRelease()
+	return shopWith(t, archive, clitest.MeshOf())
+}
+
+func shopWith(t *testing.T, archive *clitest.Archive, mesh *clitest.Mesh) clitest.Cluster {
 	t.Helper()
 	f := clitest.Shop(t, clitest.ActiveBy("alice"))
 	f.Objects = append(f.Objects,
@@ -117,6 +134,8 @@ func shop(t *testing.T) clitest.Cluster {
 		clitest.BaselineOf("new", clitest.InState(""), func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil }),
 		ofWire(t, "release", &v1alpha1.ABRelease{}), ofWire(t, "assessment", &v1alpha1.EffectivenessAssessment{}),
 	)
+	f.Objects = append(append(f.Objects, archive.Served()...), mesh.Objects()...)
+	f.Proxy, f.Forward = archive.Proxy(), mesh.Forward(t)
 	return f
 }
 
@@ -136,4 +155,6 @@ var targets = map[string]string{
 	"releases": "/releases", "release": "/releases/shop/web", "assessments": "/assessments", "assessment": "/assessments/shop/production-e82871e6b1-0", "whoami": "/whoami?namespace=shop",
 	"remediate": "/objects/shop/deployments.apps.web/remediate?policy=production", "activate": "/policies/production/activate", "approve": "/releases/shop/web/approve",
 	"promote": "/releases/shop/web/promote?variation=B", "sent": "/plans/shop/later?sent=pause", "edit": "/policies/production/edit",
+	"evidence": "/evidence", "evidence-plan": "/evidence/plans/shop/done", "evidence-release": "/evidence/releases/shop/web",
+	"proxies": "/proxies", "proxies-filtered": "/proxies?namespace=shop&stage=Refused", "proxy": "/proxies/shop/front-1",
 }

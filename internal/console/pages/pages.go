@@ -65,6 +65,11 @@ func table() []page {
 		{view.ReleasesPath + "/{namespace}/{name}", "Release", view.ReleasesPath, nil, readRelease, releaseVerbs()},
 		{view.AssessmentsPath, "Assessments", view.AssessmentsPath, []string{"namespace", "verdict"}, readAssessments, nil},
 		{view.AssessmentsPath + "/{namespace}/{name}", "Assessment", view.AssessmentsPath, nil, readAssessment, nil},
+		{view.EvidencePath, "Evidence", view.EvidencePath, nil, readEvidence, nil},
+		{view.EvidencePath + "/plans/{namespace}/{name}", "Evidence", view.EvidencePath, nil, readPlanEvidence, nil},
+		{view.EvidencePath + "/releases/{namespace}/{name}", "Evidence", view.EvidencePath, nil, readReleaseEvidence, nil},
+		{view.ProxiesPath, "Proxies", view.ProxiesPath, []string{"namespace", "stage"}, readProxies, nil},
+		{view.ProxiesPath + "/{namespace}/{name}", "Proxy", view.ProxiesPath, nil, readProxy, nil},
 		{view.WhoamiPath, "Whoami", view.WhoamiPath, []string{"namespace"}, readWhoami, nil},
 	}
 }

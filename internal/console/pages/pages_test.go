@@ -17,6 +17,7 @@ import (
 	"unicode"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,7 +26,9 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/internal/console/view"
 	"github.com/plumbline-dev/plumbline/internal/httpapi"
+	"github.com/plumbline-dev/plumbline/internal/portforward"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
@@ -52,6 +55,9 @@ func TestARequestForNoPageIsRefused(t *testing.T) {
 		status int
 		words  string
 	}{
+		"evidence of no plan":         {"/evidence/plans/shop/none", 404, "no plan, and no good record of a plan"},
+		"evidence of no release":      {"/evidence/releases/shop/none", 404, "there is no good record of this release"},
+		"a proxy that is none":        {"/proxies/shop/plain-0", 404, "no replica of the discovery server knows a proxy of this pod"},
 		"an object that is none":      {"/objects/shop/deployments.apps.none", 404, "no Baseline has this id or name"},
 		"a plan of another namespace": {"/plans/bank/eventful", 404, "no RemediationPlan has this id or name"},
 		"a name that leads upwards":   {"/plans/shop/%2E%2E%2Fpods", 404, "no RemediationPlan can have this name"},
@@ -104,6 +110,11 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 		"plans":                         {&v1alpha1.RemediationPlanList{}, "/plans", 403, "you may not list RemediationPlan in the whole cluster", "There is no plan"},
 		"policies":                      {&v1alpha1.RemediationPolicyList{}, "/policies", 403, "you may not list RemediationPolicy in the whole cluster: the ClusterRole plumbline-view has this right", "There is no policy"},
 		"assessments of the timeline":   {&v1alpha1.EffectivenessAssessmentList{}, "/objects/shop/deployments.apps.web", 200, "No EffectivenessAssessment is shown: you may not list", ""},
+		"releases beside proxies":       {&v1alpha1.ABReleaseList{}, "/proxies", 200, "No ABRelease is shown: you may not list ABRelease in the whole cluster", "There is no release"},
+		"pods of proxies":               {&corev1.PodList{}, "/proxies", 200, "No proxy is shown: you may not list Pod in namespace plumbline-system", "There is no proxy"},
+		"pods of a proxy":               {&corev1.PodList{}, "/proxies/shop/front-1", 403, "you may not list Pod in namespace plumbline-system", ""},
+		"the executor":                  {&corev1.PodList{}, "/evidence", 403, "you may not list Pod in namespace plumbline-system", "Whole"},
+		"ledgers behind evidence":       {&v1alpha1.RemediationLedgerList{}, "/evidence/plans/shop/done", 403, "you may not list RemediationLedger in the whole cluster", "Whole"},
 		"what the gates of a plan need": {&v1alpha1.RemediationPlanList{}, "/policies/production", 200, "The gates are not known: ", "Nothing has drifted"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,6 +124,67 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 			}
 			if tc.denies != "" && strings.Contains(w.Body.String(), tc.denies) {
 				t.Errorf("%q is said of what was not read", tc.denies)
+			}
+		})
+	}
+}
+
+// The API server lets a caller without the right to forward ports, or to reach pods, read all else.
+func TestAProcessThatIsNotReachedIsNamed(t *testing.T) {
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "xds-b", errors.New("no"))
+	for name, tc := range map[string]struct {
+		change func(f *clitest.Cluster, mesh *clitest.Mesh)
+		target string
+		status int
+		words  []string
+	}{
+		"no right to forward ports": {
+			func(_ *clitest.Cluster, mesh *clitest.Mesh) {
+				for name, replica := range mesh.Replicas {
+					replica.Away = &portforward.DeniedError{Target: portforward.Target{Namespace: "plumbline-system", Pod: name}, Cause: denied}
+				}
+			}, "/proxies", 200, []string{"you may not create pods/portforward in namespace plumbline-system", "5 Unknown", "shop/web"},
+		},
+		"no right to forward the port of one": {
+			func(_ *clitest.Cluster, mesh *clitest.Mesh) {
+				for name, replica := range mesh.Replicas {
+					replica.Away = &portforward.DeniedError{Target: portforward.Target{Namespace: "plumbline-system", Pod: name}, Cause: denied}
+				}
+			}, "/proxies/shop/front-1", 403, []string{"you may not create pods/portforward in namespace plumbline-system"},
+		},
+		"a replica that is away": {
+			func(_ *clitest.Cluster, mesh *clitest.Mesh) {
+				mesh.Replicas["xds-b"].Away = errors.New("no route to host")
+			},
+			"/proxies", 200, []string{"1 of 2 replicas of the discovery server did not answer: xds-b", "3 Unknown"},
+		},
+		"no right to reach pods": {
+			func(f *clitest.Cluster, _ *clitest.Mesh) {
+				f.Proxy = func(context.Context, portforward.Target, string, map[string]string) ([]byte, error) {
+					return nil, denied
+				}
+			}, "/evidence", 403, []string{"you may not get pods/proxy in namespace plumbline-system"},
+		},
+		"an executor that serves no records": {
+			func(f *clitest.Cluster, _ *clitest.Mesh) {
+				f.Proxy = func(context.Context, portforward.Target, string, map[string]string) ([]byte, error) {
+					return nil, apierrors.NewNotFound(schema.GroupResource{}, "evidence")
+				}
+			}, "/evidence/plans/shop/done", 503, []string{"pod executor-0 does not serve its records"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mesh := clitest.MeshOf()
+			f := shopWith(t, clitest.PackedArchive(t), mesh)
+			tc.change(&f, mesh)
+			w := open(t, f, alice()).get(tc.target)
+			for _, words := range tc.words {
+				if w.Code != tc.status || !strings.Contains(w.Body.String(), words) {
+					t.Errorf("%d, want %d and %q in %s", w.Code, tc.status, words, w.Body)
+				}
+			}
+			if strings.Contains(w.Body.String(), "no route to host") {
+				t.Errorf("the page tells a text of the log: %s", w.Body)
 			}
 		})
 	}
@@ -168,8 +240,32 @@ func taint(v reflect.Value) {
 	}
 }
 
+// hostileProcesses are an archive and a mesh with hostile text in each place that takes text. A record takes no
+// control characters.
+func hostileProcesses(t *testing.T) (*clitest.Archive, *clitest.Mesh) {
+	t.Helper()
+	const hostile = `</td><script>alert(1)</script>"'><img src=x onerror=alert(1)>` + "root\u202egnp.exe\u200b"
+	archive := clitest.PackedArchive(t)
+	record := clitest.StepOf("done", 1, "1002", clitest.Now)
+	record.Requester, record.Approver, record.InitiatedBy, record.Occurrence = hostile, hostile, hostile, 1
+	archive.Append(record)
+	archive.PackRelease(func(r *evidence.Record) { r.InitiatedBy = hostile })
+	mesh := clitest.MeshOf()
+	for _, replica := range mesh.Replicas {
+		for i := range replica.Proxies {
+			p := &replica.Proxies[i]
+			p.Node, p.Unserved = script, []string{script}
+			for j := range p.Resources {
+				p.Resources[j].Name, p.Resources[j].Why = script, script
+			}
+		}
+	}
+	return archive, mesh
+}
+
 func TestHostileTextIsShownAsText(t *testing.T) {
-	f := shop(t)
+	archive, mesh := hostileProcesses(t)
+	f := shopWith(t, archive, mesh)
 	for _, o := range f.Objects {
 		switch o.(type) {
 		case *v1alpha1.Baseline, *v1alpha1.RemediationPlan, *v1alpha1.RemediationLedger, *v1alpha1.ABRelease, *v1alpha1.EffectivenessAssessment:

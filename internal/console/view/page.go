@@ -29,6 +29,8 @@ type Page struct {
 	// Sent says which request of the caller was sent.
 	Sent    string
 	Filters []Filter
+	// Paused has the script begin with updates paused: each read of the page takes many requests.
+	Paused bool
 	// Unread are sentences about what could not be read. The page shows nothing in its place.
 	Unread   []string
 	Sections []Section
@@ -47,6 +49,7 @@ type Section struct {
 	ID, Title string
 	Facts     []wording.Field
 	Lines     []string
+	Links     []Cell
 	Log       []string
 	Grid      []GridRow
 	Table     *Table
@@ -103,14 +106,20 @@ const (
 	PoliciesPath    = "/policies"
 	ReleasesPath    = "/releases"
 	AssessmentsPath = "/assessments"
+	EvidencePath    = "/evidence"
+	ProxiesPath     = "/proxies"
 	WhoamiPath      = "/whoami"
 	AssetsPath      = "/assets/"
 )
 
+// packetsPath is before the id of a plan in the REST API, which sends the packet of its evidence as a file.
+const packetsPath = "/api/v1/remediation/history"
+
 func navigation(current string) []entry {
 	entries := []entry{
 		{Path: FleetPath, Label: "Fleet"}, {Path: DriftPath, Label: "Drift"}, {Path: PlansPath, Label: "Plans"}, {Path: PoliciesPath, Label: "Policies"},
-		{Path: ReleasesPath, Label: "Releases"}, {Path: AssessmentsPath, Label: "Assessments"}, {Path: WhoamiPath, Label: "Whoami"},
+		{Path: ReleasesPath, Label: "Releases"}, {Path: AssessmentsPath, Label: "Assessments"},
+		{Path: EvidencePath, Label: "Evidence"}, {Path: ProxiesPath, Label: "Proxies"}, {Path: WhoamiPath, Label: "Whoami"},
 	}
 	for i := range entries {
 		entries[i].Current = entries[i].Path == current
@@ -140,8 +149,9 @@ func Render(p *Page) (body []byte, tag string, err error) {
 		Navigation []entry
 		Read       Cell
 		Still      bool
+		Paused     bool
 		Content    template.HTML
-	}{p.Title, navigation(p.Entry), Cell{Text: read, UTC: read}, p.Still, template.HTML(content.String())})
+	}{p.Title, navigation(p.Entry), Cell{Text: read, UTC: read}, p.Still, p.Paused, template.HTML(content.String())})
 	if err != nil {
 		return nil, "", fmt.Errorf("rendering the page %q: %w", p.Title, err)
 	}

@@ -61,7 +61,10 @@ func planPhases() []string {
 // PlanOf shows what a plan does, how far the plan is, and why, with its verbs.
 func PlanOf(p *v1alpha1.RemediationPlan, now time.Time) Page {
 	page := Page{Title: "Plan " + wording.PlanName(p), Entry: PlansPath, Time: now, Sections: []Section{
-		{Title: "Plan", Facts: wording.DescribePlan(p, false, now)},
+		{
+			Title: "Plan", Facts: wording.DescribePlan(p, false, now),
+			Links: []Cell{link(pathOf(EvidencePath+"/plans", p.Namespace, p.Name), "Signed records of the plan")},
+		},
 		actionsOf(
 			planForm(p, "execute", "Execute the plan", v1alpha1.PlanExecute), planForm(p, "pause", "Pause the plan", v1alpha1.PlanPause),
 			planForm(p, "resume", "Resume the plan", actions.PlanResume), planForm(p, "cancel", "Cancel the plan", v1alpha1.PlanCancel)),

@@ -5,6 +5,7 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -58,7 +59,10 @@ func ReleaseOf(in *progress.Question) Page {
 	s := progress.ScreenOf(r, in.Now)
 	page := Page{Title: "Release " + r.Namespace + "/" + r.Name, Entry: ReleasesPath, Time: in.Now}
 	page.Sections = []Section{
-		{Title: "Run", Facts: runFacts(&s)},
+		{Title: "Run", Facts: runFacts(&s), Links: []Cell{
+			link(pathOf(EvidencePath+"/releases", r.Namespace, r.Name), "Signed records of the release"),
+			link(ProxiesPath+"?"+url.Values{"namespace": {r.Namespace}}.Encode(), "Proxies of the namespace"),
+		}},
 		releaseForms(r),
 		{Title: "Stages", Table: stagesOf(&s)},
 	}

@@ -100,6 +100,26 @@ func ResultOf(p *v1alpha1.RemediationPlan) Result {
 	return out
 }
 
+// ResultOfPacket shows the result of a plan as its evidence tells it.
+func ResultOfPacket(p *packet.Packet) Result {
+	out := Result{
+		PlanID: p.Plan.UID, Status: statusOfPacket(p), TargetResults: evidencedResultsOf(p), Source: Spell(FromEvidence), EvidencePacketID: textOf(p.ID),
+		PlanName: p.Plan.Name, Namespace: p.Plan.Namespace, InitiatedBy: p.InitiatedBy, Duration: durationOf(p.Duration),
+		Metrics: ResultMetrics{
+			TotalTargets: int32(p.Metrics.TotalTargets), Succeeded: int32(p.Metrics.Succeeded), Failed: int32(p.Metrics.Failed), Skipped: int32(p.Metrics.Skipped), //nolint:gosec // a plan has at most 10 targets
+			TotalDuration: durationOf(p.Metrics.Total), AverageTargetDuration: durationOf(p.Metrics.Average),
+		},
+	}
+	if at := p.CompletedAt.UTC(); !at.IsZero() {
+		out.CompletedAt = &at
+		if p.Duration != nil {
+			started := at.Add(-p.Duration.Duration)
+			out.StartedAt = &started
+		}
+	}
+	return out
+}
+
 func targetResultOf(id string, s *v1alpha1.PlanStep) TargetResult {
 	out := TargetResult{
 		TargetID: id, Status: Spell(targetStatusOf(s)), Reason: Spell(s.Reason), Duration: between(s.StartTime, s.CompletionTime),

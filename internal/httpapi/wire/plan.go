@@ -191,7 +191,12 @@ func targetIDOf(p *v1alpha1.RemediationPlan, step int32) string {
 	if uid := p.Spec.Plan.Targets[step].UID; uid != "" {
 		return uid
 	}
-	return nameID("target", string(p.UID), strconv.Itoa(int(step)))
+	return derivedTargetID(string(p.UID), step)
+}
+
+// derivedTargetID returns the id of a target that has no uid.
+func derivedTargetID(plan string, step int32) string {
+	return nameID("target", plan, strconv.Itoa(int(step)))
 }
 
 // stepOf returns how far a step is; nil while the plan was not looked at.

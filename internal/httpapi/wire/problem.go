@@ -52,7 +52,7 @@ var problems = map[ProblemType]struct {
 	Invalid:              {http.StatusUnprocessableEntity, "The request has a value that is not valid."},
 	PreconditionRequired: {http.StatusPreconditionRequired, "Name the version that you have seen, by If-Match."},
 	TooManyRequests:      {http.StatusTooManyRequests, "There are too many requests."},
-	Unavailable:          {http.StatusServiceUnavailable, "The API server does not answer."},
+	Unavailable:          {http.StatusServiceUnavailable, "The API server, or a process of Plumbline, does not answer."},
 	BadRequest:           {http.StatusBadRequest, "The request has a query or a header that is not valid."},
 	CrossOrigin:          {http.StatusForbidden, "The request comes from a page of another origin."},
 	Internal:             {http.StatusInternalServerError, "Plumbline has a defect."},

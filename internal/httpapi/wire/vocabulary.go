@@ -86,4 +86,5 @@ var vocabularies = map[reflect.Type]vocabulary{
 	reflect.TypeFor[v1alpha1.RolloutStageState]():        terms("Pending", "Running", "Succeeded", "Failed", "Skipped"),
 	reflect.TypeFor[v1alpha1.HealthVerdict]():            terms("Fail", "BothBad", "Pass", "Undecided", "NoData"),
 	reflect.TypeFor[HealthStatus]():                      terms("Healthy", "Unhealthy", "Unknown"),
+	reflect.TypeFor[ProxyStage]():                        terms("NotConnected", "Blocked", "Refused", "Held", "Unknown", "Going", "OnTheWay", "Queued", "Waiting", "Acknowledged"),
 }

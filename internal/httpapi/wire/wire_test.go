@@ -11,9 +11,11 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/evidence/packet"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
@@ -80,19 +82,21 @@ func objects(t testing.TB) map[string]shown {
 		"execution": showing(Execution{PolicyName: "production", Requests: []ExecutionRequest{
 			ExecutionRequestOf(read[v1alpha1.RemediationRequest](t, "request")),
 		}}),
-		"evidence":    showing(EvidenceOf(somePacket(), []json.RawMessage{json.RawMessage(`{"payload":"e30="}`)}, []string{"record 3 is missing"})),
-		"release":     showing(ReleaseOf(release, someUids)),
-		"traffic":     showing(TrafficOf(release)),
-		"health":      showing(HealthOf(release)),
-		"strategy":    showing(StrategyOf(read[v1alpha1.RolloutStrategy](t, "strategy"))),
-		"baseline":    showing(BaselineOf(read[v1alpha1.Baseline](t, "baseline"))),
-		"environment": showing(EnvironmentOf(read[v1alpha1.Environment](t, "environment"))),
-		"guard":       showing(ClusterGuardOf(read[v1alpha1.ClusterSpecGuard](t, "guard"))),
-		"assessment":  showing(AssessmentOf(read[v1alpha1.EffectivenessAssessment](t, "assessment"))),
-		"proxy": showing(ProxyOf("xds-0", &struct {
-			Namespace, Pod, PodUID string
-			Stages                 map[VisitorStage]int
-		}{"shop", "front-0", "uid-front-0", map[VisitorStage]int{"Acknowledged": 4}})),
+		"evidence":         showing(EvidenceOf(somePacket(), []json.RawMessage{json.RawMessage(`{"payload":"e30="}`)}, []string{"record 3 is missing"}, []string{"the anchor was not read"})),
+		"history-evidence": showing(ResultOfPacket(somePacket())),
+		"release":          showing(ReleaseOf(release, someUids)),
+		"traffic":          showing(TrafficOf(release)),
+		"health":           showing(HealthOf(release)),
+		"strategy":         showing(StrategyOf(read[v1alpha1.RolloutStrategy](t, "strategy"))),
+		"baseline":         showing(BaselineOf(read[v1alpha1.Baseline](t, "baseline"))),
+		"environment":      showing(EnvironmentOf(read[v1alpha1.Environment](t, "environment"))),
+		"guard":            showing(ClusterGuardOf(read[v1alpha1.ClusterSpecGuard](t, "guard"))),
+		"assessment":       showing(AssessmentOf(read[v1alpha1.EffectivenessAssessment](t, "assessment"))),
+		"proxy": showing(ProxyOf(&struct {
+			Replica, Namespace, Pod, PodUID string
+			Stage                           VisitorStage
+			Stages                          map[VisitorStage]int
+		}{"xds-0", "shop", "front-0", "uid-front-0", "OnTheWay", map[VisitorStage]int{"Acknowledged": 4, "OnTheWay": 1}})),
 		"whoami":  showing(WhoamiOf(&authenticationv1.UserInfo{Username: "alice", UID: "7", Groups: []string{"sre", "system:authenticated"}})),
 		"problem": showing(*NewProblem(Invalid, "", FieldError{"body.trigger", `"age" is none of immediate`})),
 	}
@@ -116,11 +120,15 @@ type VisitorStage string
 func somePacket() *packet.Packet {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	return &packet.Packet{
-		ID: "7c0e1f5a.11-13", InitiatedBy: "system:auto", InitiatedAt: at, CompletedAt: at.Add(time.Minute),
+		ID: "7c0e1f5a.11-13", Chain: packet.Span{UID: "7c0e1f5a", First: 11, Last: 13, Records: 2}, Status: "PartialSuccess",
+		InitiatedBy: "system:auto", Requester: "alice", Approvers: []string{"carol"}, InitiatedAt: at, CompletedAt: at.Add(time.Minute),
 		Policy:             packet.Policy{Content: packet.Content{Body: json.RawMessage(`{"trigger":"Immediate"}`)}},
+		Plan:               packet.Plan{Plan: evidence.Plan{Namespace: "shop", Name: "production-e82871e6b1", UID: "2d6f9c3e-5b0a-4b52-8f7c-1d2e3f4a5b6c"}, Content: packet.Content{Problem: "gone"}},
 		DetectedDrift:      []packet.Drift{{Step: 0, Object: "apps/v1/Deployment/shop/web#u", DriftType: "DigestMismatch", FirstSeen: at.Add(-time.Hour), Paths: []string{"/spec"}}},
 		Results:            []packet.Result{{Step: 0, Status: "Verified", PreviousDigest: "pl2:aa", CurrentDigest: "pl2:bb", Record: 12}},
-		GeneratedArtifacts: []packet.Artifact{{Digest: "sha256:ef"}},
+		Duration:           &metav1.Duration{Duration: 50 * time.Second},
+		Metrics:            packet.Metrics{TotalTargets: 1, Succeeded: 1, Durations: packet.Measure([]packet.Taken{{From: at, To: at.Add(12 * time.Second)}})},
+		GeneratedArtifacts: []packet.Artifact{{Of: "Written", Digest: "sha256:ef", Steps: []int32{0}, Content: packet.Content{Body: json.RawMessage(`{"spec":{"replicas":3}}`)}}},
 	}
 }
 

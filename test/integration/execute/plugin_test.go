@@ -154,7 +154,10 @@ func TestAPersonWithThePluginAndRecordsInABucket(t *testing.T) {
 	p.answers(0, []string{"plan", "show", plan.Name}, "Succeeded", "1 succeeded", "deployment.apps/web")
 
 	w.proven(records, plan)
+	w.served(records)
+	p.console(t, plan)
 	p.evidence(store, plan, begin)
+	p.consoleWhenGone(t, plan)
 }
 
 // keysConfigMap is where the executor publishes its public keys.

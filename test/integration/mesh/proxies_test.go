@@ -31,6 +31,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/cli"
 	"github.com/plumbline-dev/plumbline/internal/discovery"
+	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
@@ -39,6 +40,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
+	"github.com/plumbline-dev/plumbline/test/harness/browser"
+	"github.com/plumbline-dev/plumbline/test/harness/console"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/kubelet"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
@@ -157,6 +160,29 @@ func (r *replica) becomes(pod *corev1.Pod, kind, name string, stage ads.Stage) (
 	return is
 }
 
+// console is one of the users of a kubeconfig.
+func (r *replica) console(flags ...string) *console.Console {
+	r.t.Helper()
+	return console.Open(r.t, append([]string{"--kubeconfig", r.kubeconfig, "--system-namespace=" + system}, flags...)...)
+}
+
+// consoleShows demands that the console tells what the proxy has acknowledged.
+func (r *replica) consoleShows(pod *corev1.Pod, route string) {
+	r.t.Helper()
+	c := r.console()
+	var got []wire.Proxy
+	c.Want(r.t, "/api/v1/proxies?namespace="+pod.Namespace, http.StatusOK, &got)
+	if len(got) != 1 || got[0].Pod != pod.Name || got[0].Stage != "acknowledged" || got[0].Replica != "xds-0" || got[0].Stages["acknowledged"] < 2 {
+		r.t.Errorf("the proxies are %+v", got)
+	}
+	c.Shows(r.t, "/proxies?namespace="+pod.Namespace, http.StatusOK, "1 proxies: 1 Acknowledged", pod.Namespace+"/"+pod.Name)
+	page := "/proxies/" + pod.Namespace + "/" + pod.Name
+	c.Shows(r.t, page, http.StatusOK, route, "Acknowledged")
+	if dom, complaints := browser.Open(r.t, c.WithKey(r.t, page)); len(complaints) > 0 || !strings.Contains(dom, "<h1>Proxy "+pod.Namespace+"/"+pod.Name+"</h1>") {
+		r.t.Errorf("the browser complains: %s in %s", strings.Join(complaints, "\n"), dom)
+	}
+}
+
 // page is the text of the page for people.
 func (r *replica) page(query string) string {
 	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url+proxieshttp.Page+query, http.NoBody)
@@ -188,6 +214,7 @@ func TestWhatIsSentAcknowledgedAndHeldIsShown(t *testing.T) {
 		t.Errorf("a route that is acknowledged is shown as %+v", is)
 	}
 	r.becomes(pod, "Cluster", cluster, ads.Acknowledged)
+	r.consoleShows(pod, route)
 	code, out, errs := r.plumbline(s.namespace, "proxies", "-o", "wide")
 	if line := strings.Fields(strings.Split(out, "\n")[1]); code != 0 || line[0] != pod.Name || line[1] != "Acknowledged" || line[9] != "xds-0" || !strings.HasPrefix(line[10], "1.") {
 		t.Errorf("the list is (%d) %s\n%s", code, out, errs)
@@ -282,6 +309,20 @@ func TestTheRightsOfWhoAsksDecide(t *testing.T) {
 		}
 		return nil
 	})
+	grantIn(t, s.namespace, user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}})
+	path, c := "/api/v1/proxies?namespace="+s.namespace, r.console("--as", user)
+	poll.Until(t, patience, "the console names the missing right", func() error {
+		code, _, body := c.Send(t, path)
+		var problem wire.Problem
+		if err := json.Unmarshal(body, &problem); err != nil {
+			return fmt.Errorf("%d %s: %w", code, body, err)
+		}
+		if want := (wire.MissingRight{Verb: "create", Kind: "pods/portforward", Namespace: system}); code != http.StatusForbidden || problem.Right == nil || *problem.Right != want {
+			return fmt.Errorf("%d %s, want %+v", code, body, want)
+		}
+		return nil
+	})
+	c.Shows(t, "/proxies?namespace="+s.namespace, http.StatusOK, "you may not create pods/portforward in namespace "+system)
 	grant(t, user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/portforward"}, Verbs: []string{"get", "create"}})
 	poll.Until(t, patience, "a user with the right is answered", func() error {
 		code, out, errs := ask()
@@ -290,17 +331,24 @@ func TestTheRightsOfWhoAsksDecide(t *testing.T) {
 		}
 		return nil
 	})
+	c.Want(t, path, http.StatusOK, &[]wire.Proxy{})
 }
 
 // grant a right in Plumbline's namespace to a user, until the test ends.
 func grant(t *testing.T, user string, rule rbacv1.PolicyRule) {
 	t.Helper()
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: system, GenerateName: user + "-"}, Rules: []rbacv1.PolicyRule{rule}}
+	grantIn(t, system, user, rule)
+}
+
+// grantIn gives a right in a namespace to a user, until the test ends.
+func grantIn(t *testing.T, namespace, user string, rule rbacv1.PolicyRule) {
+	t.Helper()
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: user + "-"}, Rules: []rbacv1.PolicyRule{rule}}
 	if err := admin.Create(t.Context(), role); err != nil {
 		t.Fatal(err)
 	}
 	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: role.Name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: role.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
 	}

@@ -11,7 +11,7 @@
   const words = line.querySelector("span");
   const button = line.querySelector("button");
   let tag = "";
-  let paused = false;
+  let paused = "paused" in line.dataset; // the page takes many requests
 
   // say tells the state of the updates, once for each change: a screen reader reads it out.
   const say = (text, isOld) => {
@@ -116,11 +116,16 @@
     setTimeout(update, period);
   };
 
-  button.addEventListener("click", () => {
-    paused = !paused;
+  const show = () => {
     button.textContent = paused ? "Go on" : "Pause";
     if (paused) say("Updates are paused.", false);
+  };
+
+  button.addEventListener("click", () => {
+    paused = !paused;
+    show();
   });
+  show();
   localize(main);
   line.hidden = false;
   if (main.dataset.still === undefined) {

@@ -5,7 +5,6 @@
 package roles
 
 import (
-	"net/url"
 	"strings"
 	"testing"
 
@@ -19,10 +18,10 @@ func TestABrowserShowsEachPage(t *testing.T) {
 	viewer := openConsole(t, "vic", "viewers")
 	for path, title := range map[string]string{
 		"/": "Fleet", "/drift?namespace=" + tenant: "Drift", "/plans": "Plans", "/plans/" + tenant + "/browsed": "Plan " + tenant + "/browsed", "/policies": "Policies",
-		"/releases": "Releases", "/assessments": "Assessments", "/whoami": "Whoami",
+		"/releases": "Releases", "/assessments": "Assessments", "/whoami": "Whoami", "/proxies": "Proxies",
 	} {
 		t.Run(title, func(t *testing.T) {
-			dom, complaints := chromium.Open(t, viewer.withKey(t, path))
+			dom, complaints := chromium.Open(t, viewer.WithKey(t, path))
 			if len(complaints) > 0 {
 				t.Errorf("the browser complains: %s", strings.Join(complaints, "\n"))
 			}
@@ -33,17 +32,4 @@ func TestABrowserShowsEachPage(t *testing.T) {
 			}
 		})
 	}
-}
-
-// withKey is the address of a path for a browser without the cookie.
-func (b *browser) withKey(t *testing.T, path string) string {
-	t.Helper()
-	address, err := url.Parse(b.address)
-	must(t, err)
-	to, err := url.Parse(b.base + path)
-	must(t, err)
-	query := to.Query()
-	query.Set("key", address.Query().Get("key"))
-	to.RawQuery = query.Encode()
-	return to.String()
 }

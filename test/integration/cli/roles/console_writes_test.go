@@ -25,7 +25,7 @@ import (
 // write sends a request that changes an object. A console takes JSON alone.
 func (b *browser) write(t *testing.T, method, path, body string, headers ...string) (code int, answer []byte) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, b.base+"/api/v1/"+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), method, b.Base+"/api/v1/"+path, strings.NewReader(body))
 	must(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
@@ -243,7 +243,7 @@ func TestAConsoleSpeaksItsOwnSpellingOfWhatTheAPIServerRefuses(t *testing.T) {
 		t.Errorf("the key with another body: %d %s", code, answer)
 	}
 	tag := func() string {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.base+"/api/v1/remediation/policies/refused", nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.Base+"/api/v1/remediation/policies/refused", nil)
 		must(t, err)
 		response, err := b.Do(request)
 		must(t, err)
