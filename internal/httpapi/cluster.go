@@ -37,24 +37,29 @@ type Cluster interface {
 // chunk is how many objects are read at once.
 const chunk = 500
 
-// ReadAll reads the objects of a kind, of all namespaces where none is named. Each chunk has a list of
-// its own, since an object that is decoded into a used list can keep fields of the chunk before.
+// ReadAll reads the objects of a kind, of all namespaces where none is named.
 func ReadAll[T client.Object](ctx context.Context, c Cluster, kind string, newList func() client.ObjectList, namespace string) ([]T, error) {
-	var all []T
+	all, _, err := readVersion[T](ctx, c, kind, newList, namespace)
+	return all, err
+}
+
+// readVersion reads the objects of a kind, and the version from which a watch goes on. Each chunk has a list of
+// its own, since an object that is decoded into a used list can keep fields of the chunk before.
+func readVersion[T client.Object](ctx context.Context, c Cluster, kind string, newList func() client.ObjectList, namespace string) (all []T, version string, err error) {
 	for next := ""; ; {
 		list := newList()
 		if err := c.List(ctx, list, client.InNamespace(namespace), client.Limit(chunk), client.Continue(next)); err != nil {
-			return nil, &requestError{verb: "list", kind: kind, namespace: namespace, err: err}
+			return nil, "", &requestError{verb: "list", kind: kind, namespace: namespace, err: err}
 		}
 		err := meta.EachListItem(list, func(o runtime.Object) error {
 			all = append(all, o.(T)) //nolint:forcetypeassert // the list has no other items
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("reading a list of %s: %w", kind, err)
+			return nil, "", fmt.Errorf("reading a list of %s: %w", kind, err)
 		}
 		if next = list.GetContinue(); next == "" {
-			return all, nil
+			return all, list.GetResourceVersion(), nil
 		}
 	}
 }

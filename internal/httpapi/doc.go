@@ -11,5 +11,9 @@
 // the plugin. An operation reads and writes by [Cluster] with the rights of the caller, and has no rights of its
 // own. All errors are problems of RFC 9457 ([wire.Problem]).
 //
+// A stream of events has no end, and no operation of its own:
+//
+//	Cluster ──▶ feed, of one caller ──▶ ring of package events ──▶ streams
+//
 // A write is an action of internal/actions in the name of the caller, as the plugin sends it.
 package httpapi

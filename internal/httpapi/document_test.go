@@ -48,6 +48,9 @@ func TestThePageIsMadeFromTheDocument(t *testing.T) {
 func TestEachExampleIsAnsweredAsTheDocumentHasIt(t *testing.T) {
 	reader := newAnswers(t, newCluster(t, interceptor.Funcs{}, shop(t)...))
 	for _, o := range operations() {
+		if o.id == eventsID {
+			continue // its answer does not end, see TestAStreamTellsWhatHappens
+		}
 		t.Run(o.id, func(t *testing.T) {
 			a := &answers{API: reader.API, t: t}
 			if o.method != http.MethodGet {
@@ -178,6 +181,9 @@ func answerShape(d *huma.OpenAPI, o *operation) string {
 	}
 	if schema := answerOf(d, o); schema != nil {
 		text += ": " + shape(schema)
+	}
+	if content := operationAt(d, o).Responses[strconv.Itoa(o.status)].Content[eventType]; content != nil {
+		text += " or 101: each a stream of " + shape(content.Schema)
 	}
 	return text
 }

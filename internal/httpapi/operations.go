@@ -36,7 +36,7 @@ type operation struct {
 }
 
 // operations are all that there are.
-func operations() []operation { return append(reads(), writes()...) }
+func operations() []operation { return append(append(reads(), streamEvents()), writes()...) }
 
 // reads are the operations that change no object.
 func reads() []operation {

@@ -32,12 +32,14 @@ const DocumentPath = Prefix + "/openapi"
 type API struct {
 	mux      *routes
 	document *huma.OpenAPI
+	streams  *streams
 }
 
 // server has the values that operations share.
 type server struct {
 	cluster Cluster
 	log     *slog.Logger
+	streams *streams
 }
 
 // routes is a mux that knows its patterns.
@@ -56,6 +58,7 @@ func (r *routes) HandleFunc(pattern string, handler func(http.ResponseWriter, *h
 func New(cluster Cluster, version string, log *slog.Logger) *API {
 	mux := &routes{ServeMux: http.NewServeMux()}
 	s := &server{cluster: cluster, log: log}
+	s.streams = newStreams(s)
 	registered := humago.New(mux, configuration(version))
 	for _, o := range operations() {
 		o.register(registered, describe(&o), s)
@@ -64,7 +67,7 @@ func New(cluster Cluster, version string, log *slog.Logger) *API {
 			op.Responses[strconv.Itoa(o.soon)].Content = op.Responses[strconv.Itoa(o.status)].Content
 		}
 	}
-	a := &API{mux: mux, document: registered.OpenAPI()}
+	a := &API{mux: mux, document: registered.OpenAPI(), streams: s.streams}
 	a.serveDocument(log)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		WriteProblem(w, wire.NewProblem(wire.NotFound, fmt.Sprintf("no operation is at %s %s", r.Method, r.URL.Path)))
@@ -217,6 +220,9 @@ func isJSON(contentType string) bool {
 	media, _, err := mime.ParseMediaType(contentType)
 	return err == nil && media == "application/json"
 }
+
+// End ends the streams of events, which would otherwise last as long as their callers.
+func (a *API) End() { a.streams.end() }
 
 // Routes returns the patterns of all routes, as http.ServeMux has them.
 func (a *API) Routes() []string { return slices.Clone(a.mux.patterns) }

@@ -112,6 +112,7 @@ func (a *app) console(ctx context.Context, o options) error {
 	log := slog.New(slog.NewTextHandler(a.ErrOut, nil))
 	cluster := kubeconfig{c, o.system, func() time.Time { return a.ServerTime(c) }}
 	api := httpapi.New(cluster, a.Version, log)
+	defer context.AfterFunc(ctx, api.End)()
 	shown := pages.New(pages.Cluster{Cluster: cluster, Mapper: c.Mapper, Live: c.Live, Allows: cluster.Allows}, api, log)
 	listener, d, err := door.Listen(ctx, o.port)
 	if err != nil {

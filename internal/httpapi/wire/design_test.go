@@ -59,6 +59,7 @@ var designFields = map[reflect.Type][]string{
 		"variations.name", "variations.healthStatus", "variations.metrics.successRate", "variations.metrics.errorRate",
 		"variations.metrics.latencyP50", "variations.metrics.latencyP99",
 	},
+	reflect.TypeFor[Event]():          {"type", "planId", "targetId", "status", "progress", "message", "timestamp"},
 	reflect.TypeFor[AdvanceRequest](): {"stageNumber"},
 	reflect.TypeFor[PromoteRequest](): {"variation"},
 }
@@ -142,6 +143,31 @@ func checkWords(t *testing.T, object reflect.Type, path string, words []string) 
 	}
 	if err := reflect.New(at).Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte("Running")); err == nil {
 		t.Errorf("%s.%s takes a word in another case of letters", object.Name(), path)
+	}
+}
+
+// designEvents are the types of events of the published designs.
+var designEvents = []EventType{
+	"plan.created", "plan.started", "plan.completed", "target.started", "target.completed", "target.failed",
+	"ab.created", "ab.started", "ab.stage_advanced", "ab.promoted", "ab.rolled_back",
+	"canary.stage_started", "canary.stage_passed", "canary.stage_failed",
+}
+
+func TestEachEventOfTheDesignsIsKnown(t *testing.T) {
+	for _, event := range designEvents {
+		if !event.Known() {
+			t.Errorf("%s is not known", event)
+		}
+	}
+	if event := EventType("plan.Created"); event.Known() {
+		t.Errorf("%s is known", event)
+	}
+	seen := map[EventType]bool{}
+	for _, event := range eventTypes {
+		if seen[event] {
+			t.Errorf("%s is there twice", event)
+		}
+		seen[event] = true
 	}
 }
 

@@ -86,11 +86,11 @@ func ResultOf(p *v1alpha1.RemediationPlan) Result {
 	}
 	var taken []packet.Taken
 	for i := range p.Spec.Plan.Targets {
-		step := stepOf(p, int32(i)) //nolint:gosec // a plan has at most 10 targets
+		step := StepOf(p, int32(i)) //nolint:gosec // a plan has at most 10 targets
 		if step == nil {
 			step = &v1alpha1.PlanStep{State: v1alpha1.StepPlanned}
 		}
-		out.TargetResults = append(out.TargetResults, targetResultOf(targetIDOf(p, int32(i)), step)) //nolint:gosec // as above
+		out.TargetResults = append(out.TargetResults, targetResultOf(TargetIDOf(p, int32(i)), step)) //nolint:gosec // as above
 		if step.StartTime != nil && step.CompletionTime != nil {
 			taken = append(taken, packet.Taken{From: step.StartTime.Time, To: step.CompletionTime.Time})
 		}
@@ -122,7 +122,7 @@ func ResultOfPacket(p *packet.Packet) Result {
 
 func targetResultOf(id string, s *v1alpha1.PlanStep) TargetResult {
 	out := TargetResult{
-		TargetID: id, Status: Spell(targetStatusOf(s)), Reason: Spell(s.Reason), Duration: between(s.StartTime, s.CompletionTime),
+		TargetID: id, Status: TargetStatusOf(s), Reason: Spell(s.Reason), Duration: between(s.StartTime, s.CompletionTime),
 		Logs: append([]string{}, s.Logs...),
 	}
 	if s.State == v1alpha1.StepFailed || s.State == v1alpha1.StepSkipped || s.State == v1alpha1.StepFenced {
@@ -139,6 +139,9 @@ func targetResultOf(id string, s *v1alpha1.PlanStep) TargetResult {
 	}
 	return out
 }
+
+// TargetStatusOf returns the status of the target of a step.
+func TargetStatusOf(s *v1alpha1.PlanStep) Word[TargetStatus] { return Spell(targetStatusOf(s)) }
 
 // targetStatusOf counts as the status of a plan does: a target that was as desired before has succeeded.
 func targetStatusOf(s *v1alpha1.PlanStep) TargetStatus {

@@ -173,21 +173,21 @@ func batchesOf(p *v1alpha1.RemediationPlan) []Batch {
 func targetOf(p *v1alpha1.RemediationPlan, step int32) Target {
 	t := &p.Spec.Plan.Targets[step]
 	out := Target{
-		TargetID: targetIDOf(p, step), TargetName: t.Name, Action: Spell(t.Action), ActionPayload: textOf(t.Revision),
+		TargetID: TargetIDOf(p, step), TargetName: t.Name, Action: Spell(t.Action), ActionPayload: textOf(t.Revision),
 		Drift: Drift{
 			Type: Spell(t.DriftType), DetectedAt: t.FirstSeenTime.UTC(), ComponentID: t.Name, Paths: t.Paths, Actors: t.Actors,
 		},
 		Severity:   severityOf(&t.Severity, p.CreationTimestamp.Sub(t.FirstSeenTime.Time)),
 		APIVersion: t.APIVersion, Kind: t.Kind, BaselineName: t.BaselineName, DriftedHash: t.DriftedHash, DesiredHash: t.DesiredHash,
 	}
-	if s := stepOf(p, step); s != nil {
+	if s := StepOf(p, step); s != nil {
 		out.State, out.Reason, out.Message = Spell(s.State), Spell(s.Reason), s.Message
 	}
 	return out
 }
 
-// targetIDOf returns the uid of a target. Events of the plan name the target by the same id.
-func targetIDOf(p *v1alpha1.RemediationPlan, step int32) string {
+// TargetIDOf returns the uid of a target. Events of the plan name the target by the same id.
+func TargetIDOf(p *v1alpha1.RemediationPlan, step int32) string {
 	if uid := p.Spec.Plan.Targets[step].UID; uid != "" {
 		return uid
 	}
@@ -199,8 +199,8 @@ func derivedTargetID(plan string, step int32) string {
 	return nameID("target", plan, strconv.Itoa(int(step)))
 }
 
-// stepOf returns how far a step is; nil while the plan was not looked at.
-func stepOf(p *v1alpha1.RemediationPlan, step int32) *v1alpha1.PlanStep {
+// StepOf returns how far a step is; nil while the plan was not looked at.
+func StepOf(p *v1alpha1.RemediationPlan, step int32) *v1alpha1.PlanStep {
 	for i := range p.Status.Steps {
 		if p.Status.Steps[i].Index == step {
 			return &p.Status.Steps[i]

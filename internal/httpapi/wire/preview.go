@@ -66,7 +66,7 @@ func (p *Preview) Add(plan *v1alpha1.RemediationPlan, uids *Uids, dryRuns []DryR
 	for step := range min(len(dryRuns), len(plan.Spec.Plan.Targets)) {
 		d := dryRuns[step]
 		d.Namespace, d.BaselineName = plan.Namespace, plan.Spec.Plan.Targets[step].BaselineName
-		d.TargetID = targetIDOf(plan, int32(step)) //nolint:gosec // a plan has at most ten steps
+		d.TargetID = TargetIDOf(plan, int32(step)) //nolint:gosec // a plan has at most ten steps
 		p.DryRuns = append(p.DryRuns, d)
 	}
 }

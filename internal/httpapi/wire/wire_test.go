@@ -97,6 +97,11 @@ func objects(t testing.TB) map[string]shown {
 			Stage                           VisitorStage
 			Stages                          map[VisitorStage]int
 		}{"xds-0", "shop", "front-0", "uid-front-0", "OnTheWay", map[VisitorStage]int{"Acknowledged": 4, "OnTheWay": 1}})),
+		"event": showing(Event{
+			ID: "1772366432.2d6f9c3e-5b0a-4b52-8f7c-1d2e3f4a5b6c.3", Type: "target.completed", Namespace: "shop", Name: "production-e82871e6b1",
+			PlanID: "2d6f9c3e-5b0a-4b52-8f7c-1d2e3f4a5b6c", TargetID: "9f6a1b1c-2a6d-4e39-b0a4-1c6b0a7d3003", Status: "succeeded", Progress: new(0.5),
+			Message: "healthy", Timestamp: time.Date(2026, 3, 1, 12, 0, 32, 0, time.UTC),
+		}),
 		"whoami":  showing(WhoamiOf(&authenticationv1.UserInfo{Username: "alice", UID: "7", Groups: []string{"sre", "system:authenticated"}})),
 		"problem": showing(*NewProblem(Invalid, "", FieldError{"body.trigger", `"age" is none of immediate`})),
 	}

@@ -102,6 +102,7 @@ func (s *State) write(change func(*v1alpha1.RemediationPlanStatus)) WriteStatus 
 	change(next)
 	next.ObservedGeneration = s.Plan.Generation
 	count(next)
+	NoteEvents(next)
 	return WriteStatus{Status: *next}
 }
 

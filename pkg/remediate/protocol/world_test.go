@@ -155,6 +155,7 @@ func (w *world) checkLattice(old, next *v1alpha1.RemediationPlanStatus) {
 	if Final(old.Phase) && next.Phase != old.Phase {
 		w.breaks("a plan that ended as %s goes on as %s", old.Phase, next.Phase)
 	}
+	w.checkHistory(old, next)
 	for i := range old.Steps {
 		a, b := &old.Steps[i], &next.Steps[i]
 		deferred := (a.State == v1alpha1.StepReserved || a.State == v1alpha1.StepIntent) && b.State == v1alpha1.StepPlanned

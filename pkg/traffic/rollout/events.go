@@ -4,6 +4,7 @@ package rollout
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
@@ -62,6 +63,23 @@ func (m *machine) tell(name EventName, warning bool, format string, args ...any)
 	if extra := len(m.next.History) - MaxHistory; extra > 0 {
 		m.next.History = m.next.History[extra:]
 	}
+}
+
+// stageNumber finds the number in the words of the events of stages.
+var stageNumber = regexp.MustCompile(`^(?:Starting canary stage|stage|Stage) ([1-9][0-9]?)\b`)
+
+// StageOf returns the number of the stage that a line of the history is about. The words of the line have it;
+// it is 0 for an event that is about no stage.
+func StageOf(event EventName, message string) int32 {
+	if event != StageStarted && event != StagePassed && event != StageHasFailed {
+		return 0
+	}
+	found := stageNumber.FindStringSubmatch(message)
+	if found == nil {
+		return 0
+	}
+	number, _ := strconv.ParseInt(found[1], 10, 32) // two digits
+	return int32(number)
 }
 
 func percent(w traffic.Weight) string {

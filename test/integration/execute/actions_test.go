@@ -95,6 +95,13 @@ func TestARestartHappensOnce(t *testing.T) {
 	if plan.Status.Phase != v1alpha1.PlanSucceeded || mark != protocol.Token(plan, 0) {
 		t.Errorf("%s; the mark is %q", remediation.Describe(plan), mark)
 	}
+	var events []string
+	for i := range plan.Status.History {
+		events = append(events, plan.Status.History[i].Event)
+	}
+	if diff := cmp.Diff([]string{"plan.started", "target.started", "target.completed", "plan.completed"}, events); diff != "" {
+		t.Errorf("the history (-want +got):\n%s", diff)
+	}
 	w.proven(records, plan)
 }
 

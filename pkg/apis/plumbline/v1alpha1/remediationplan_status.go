@@ -381,4 +381,10 @@ type RemediationPlanStatus struct {
 	// completionTime is when it ended.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+	// history has each event of the plan and of its targets once, in the order in which the events
+	// were stored. A line stays.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	History []PlanEvent `json:"history,omitempty"`
 }

@@ -163,9 +163,14 @@ func eventually(t *testing.T, user, group string, args ...string) answer {
 
 func plan(t *testing.T, name string) *v1alpha1.RemediationPlan {
 	t.Helper()
+	return planIn(t, tenant, name)
+}
+
+func planIn(t *testing.T, namespace, name string) *v1alpha1.RemediationPlan {
+	t.Helper()
 	hash := "pl1:sha256:" + strings.Repeat("a", 64)
 	p := &v1alpha1.RemediationPlan{
-		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{
 			Policy:          v1alpha1.PlanPolicy{Name: "production", UID: "uid-of-the-policy", Generation: 1, Digest: "sha256:digest"},
 			EnvironmentName: "production", Trigger: v1alpha1.TriggerManual, Strategy: v1alpha1.StrategyRolling,
