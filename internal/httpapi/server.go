@@ -32,6 +32,8 @@ const DocumentPath = Prefix + "/openapi"
 type API struct {
 	mux      *routes
 	document *huma.OpenAPI
+	// ids are those of the operations, by the patterns of their routes.
+	ids map[string]string
 }
 
 // server has the values that operations share.
@@ -57,14 +59,16 @@ func New(cluster Cluster, version string, log *slog.Logger) *API {
 	mux := &routes{ServeMux: http.NewServeMux()}
 	s := &server{cluster: cluster, log: log}
 	registered := humago.New(mux, configuration(version))
+	ids := map[string]string{}
 	for _, o := range operations() {
 		o.register(registered, describe(&o), s)
+		ids[o.method+" "+o.path] = o.id
 		if o.soon != 0 { // the body is the same
 			op := operationAt(registered.OpenAPI(), &o)
 			op.Responses[strconv.Itoa(o.soon)].Content = op.Responses[strconv.Itoa(o.status)].Content
 		}
 	}
-	a := &API{mux: mux, document: registered.OpenAPI()}
+	a := &API{mux: mux, document: registered.OpenAPI(), ids: ids}
 	a.serveDocument(log)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		WriteProblem(w, wire.NewProblem(wire.NotFound, fmt.Sprintf("no operation is at %s %s", r.Method, r.URL.Path)))
@@ -216,6 +220,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func isJSON(contentType string) bool {
 	media, _, err := mime.ParseMediaType(contentType)
 	return err == nil && media == "application/json"
+}
+
+// OperationOf returns the id of the operation that a request asks for; empty for a path without one.
+func (a *API) OperationOf(r *http.Request) string {
+	_, pattern := a.mux.Handler(r)
+	return a.ids[pattern]
 }
 
 // Routes returns the patterns of all routes, as http.ServeMux has them.
