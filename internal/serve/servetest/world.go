@@ -18,10 +18,12 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-dev/plumbline/internal/elected"
@@ -82,7 +84,7 @@ func New(t *testing.T, log *slog.Logger, objects ...client.Object) *World {
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, o := range append(cluster.Cached(), &v1alpha1.BaselineRevision{}) {
-		mapper.Add(gvkOf(t, o), scopeOf(o))
+		mapper.Add(gvkOf(t, kinds, o), scopeOf(o))
 	}
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
 	mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
@@ -98,17 +100,13 @@ func New(t *testing.T, log *slog.Logger, objects ...client.Object) *World {
 	return w
 }
 
-func gvkOf(t *testing.T, o client.Object) schema.GroupVersionKind {
+func gvkOf(t *testing.T, kinds *runtime.Scheme, o client.Object) schema.GroupVersionKind {
 	t.Helper()
-	known, err := elected.Kinds()
+	gvk, err := apiutil.GVKForObject(o, kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds, _, err := known.ObjectKinds(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kinds[0]
+	return gvk
 }
 
 // scopeOf tells kinds of the whole cluster from those of a namespace.
