@@ -127,9 +127,7 @@ func startServe(t *testing.T) *served {
 	s.roots.AddCert(certificate.Leaf)
 	host := net.JoinHostPort("localhost", strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)) //nolint:forcetypeassert // a listener of tcp has no other address
 	s.base = "https://" + host
-	own := &rest.Config{
-		Host: config.Host, BearerToken: accountToken(t, rendered.Namespace, "plumbline-api", nil), TLSClientConfig: rest.TLSClientConfig{CAData: config.CAData},
-	}
+	own := serveConfig(t)
 	inprocess.Start(t, "API", patience, func(ctx context.Context, ready func()) error {
 		server, err := serve.New(serve.Setup{
 			Config: own, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }, Hosts: []string{host}, Bounds: door.DefaultBounds(),
@@ -141,6 +139,14 @@ func startServe(t *testing.T) *served {
 		return server.Run(ctx, listener)
 	})
 	return s
+}
+
+// serveConfig logs in as the account that the chart gives the role.
+func serveConfig(t *testing.T) *rest.Config {
+	t.Helper()
+	return &rest.Config{
+		Host: config.Host, BearerToken: accountToken(t, rendered.Namespace, "plumbline-api", nil), TLSClientConfig: rest.TLSClientConfig{CAData: config.CAData},
+	}
 }
 
 // as is a client with a token; an empty one is none.
