@@ -30,6 +30,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/notifier"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/selftest"
+	"github.com/plumbline-dev/plumbline/internal/serve"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/details"
@@ -49,6 +50,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	roles.selftest.AddFlags(fs)
 	roles.execute.AddFlags(fs)
 	roles.notify.AddFlags(fs)
+	roles.serve.AddFlags(fs)
 	switch err := options.Parse(fs, args, os.LookupEnv); {
 	case errors.Is(err, flag.ErrHelp):
 		return nil
@@ -58,7 +60,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if errs := append(opts.Validate(), roles.validate(opts.Roles())...); len(errs) > 0 {
 		return fmt.Errorf("checking the options: %w", errs.ToAggregate())
 	}
-	return serve(ctx, &opts, &roles, stderr)
+	return runRoles(ctx, &opts, &roles, stderr)
 }
 
 // roleOptions are the flags of single roles.
@@ -66,6 +68,7 @@ type roleOptions struct {
 	selftest selftest.Options
 	execute  executor.Options
 	notify   notifier.Options
+	serve    serve.Options
 }
 
 // validate checks the flags of the roles that are asked for; those of execute have
@@ -75,12 +78,15 @@ func (o *roleOptions) validate(roles []string) field.ErrorList {
 	if slices.Contains(roles, executor.Role) {
 		errs = append(errs, o.execute.Validate()...)
 	}
+	if slices.Contains(roles, serve.Role) {
+		errs = append(errs, o.serve.Validate()...)
+	}
 	return errs
 }
 
-// serve runs the roles beside their metrics and health servers; the end of one is
+// runRoles runs the roles beside their metrics and health servers; the end of one is
 // the end of all, so that none goes on without the lease that it lost.
-func serve(ctx context.Context, opts *assessor.Options, roles *roleOptions, stderr io.Writer) error {
+func runRoles(ctx context.Context, opts *assessor.Options, roles *roleOptions, stderr io.Writer) error {
 	logger, err := telemetry.NewLogger(stderr, opts.LogFormat, opts.LogLevel)
 	if err != nil {
 		return fmt.Errorf("making the logger: %w", err)
@@ -89,18 +95,18 @@ func serve(ctx context.Context, opts *assessor.Options, roles *roleOptions, stde
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
 	p := &process{log: log, registry: telemetry.NewRegistry(component(opts.Roles()))}
-	var work []func(context.Context) error
+	var running []func(context.Context) error
 	for _, role := range opts.Roles() {
 		run, err := p.role(ctx, role, opts, roles)
 		if err != nil {
 			return err
 		}
-		work = append(work, run)
+		running = append(running, run)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return telemetry.Serve(ctx, opts.MetricsAddress, telemetry.MetricsHandler(p.registry)) })
 	group.Go(func() error { return telemetry.Serve(ctx, opts.HealthAddress, p.beside(p.health.Handler())) })
-	for _, run := range work {
+	for _, run := range running {
 		group.Go(func() error { return run(ctx) })
 	}
 	return group.Wait()
@@ -112,6 +118,8 @@ func component(roles []string) string {
 	switch {
 	case slices.Contains(roles, selftest.Role):
 		return "selftest"
+	case slices.Contains(roles, serve.Role):
+		return "api"
 	case slices.Contains(roles, assessor.RoleAssess):
 		return "assessor"
 	}
@@ -135,6 +143,8 @@ func (p *process) role(ctx context.Context, name string, opts *assessor.Options,
 	switch name {
 	case selftest.Role:
 		return p.selftest(opts, &roles.selftest, &gate)
+	case serve.Role:
+		return p.serveAPI(opts, &roles.serve, &gate)
 	case executor.Role:
 		return p.execute(ctx, opts, roles, &gate)
 	case assessor.RoleAssess:

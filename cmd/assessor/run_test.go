@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/selftest"
+	"github.com/plumbline-dev/plumbline/internal/serve"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
 	"github.com/plumbline-dev/plumbline/test/metricspage"
 )
@@ -27,7 +29,7 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 	}{
 		"an unknown flag":          {args: []string{"--nonsense"}, want: "nonsense"},
 		"an argument":              {args: []string{"now"}, want: "now"},
-		"a role that comes later":  {args: []string{"--role=serve"}, want: "this version has only the roles assess, execute and selftest"},
+		"the API without a port":   {args: []string{"--role=serve", "--api-address=here"}, want: "--api-address"},
 		"a kubeconfig that is not": {args: []string{"--kubeconfig=" + filepath.Join(t.TempDir(), "none")}, want: "--kubeconfig"},
 	}
 	for name, tc := range tests {
@@ -98,4 +100,38 @@ func TestTheSelftest(t *testing.T) {
 	if ctx.Err() == nil || gate.Check() == nil {
 		t.Error("it ended by itself, or is ready without an API server")
 	}
+}
+
+func TestTheAPIIsNotReadyWithoutAnAPIServer(t *testing.T) {
+	p := process{log: logr.Discard(), registry: telemetry.NewRegistry("api")}
+	var gate elected.Gate
+	mine := serveOptions(t, "--api-address=127.0.0.1:0", "--api-drain-delay=0s")
+	run, err := p.serveAPI(&assessor.Options{Common: options.Common{Server: options.Server{Kubeconfig: unreachable(t), Namespace: "plumbline-system"}}}, mine, &gate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metricspage.Check(t, "api", p.registry)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := run(ctx); err != nil {
+		t.Errorf("being told to stop is an error: %v", err)
+	}
+	if failed := p.health.Ready(); ctx.Err() == nil || gate.Check() == nil || failed["certificate"] == nil {
+		t.Errorf("it ended by itself, or is ready without an API server: %v", failed)
+	}
+}
+
+// serveOptions parses the flags of the role serve.
+func serveOptions(t *testing.T, args ...string) *serve.Options {
+	t.Helper()
+	var mine serve.Options
+	fs := flag.NewFlagSet("serve", flag.ContinueOnError)
+	mine.AddFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	if errs := mine.Validate(); len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	return &mine
 }

@@ -25,7 +25,6 @@ const webhook = "plumbline-webhook"
 type figuresOf struct {
 	leadership *figures.Leadership
 	writes     *figures.WriteRate
-	fleet      *figures.Fleet
 	failOpen   *failopen.Metrics
 }
 
@@ -39,9 +38,9 @@ func newFigures(baselines client.Reader, tracker *kube.Tracker, setup Setup) (*f
 		writes:     &figures.WriteRate{Clock: setup.Clock, Log: setup.Log.WithName("figures")},
 		failOpen:   failOpen,
 	}
-	f.fleet = &figures.Fleet{Baselines: baselines, Active: f.leadership.Leading, Clock: setup.Clock}
 	for _, c := range []prometheus.Collector{
-		f.leadership, f.writes, f.fleet,
+		f.leadership, f.writes,
+		&figures.Fleet{Baselines: baselines, Active: f.leadership.Leading, Clock: setup.Clock},
 		&figures.Retained{Objects: tracker, Active: f.leadership.Leading},
 		&figures.Freshness{Objects: tracker, Active: f.leadership.Leading, Clock: setup.Clock},
 	} {
@@ -57,9 +56,6 @@ func newFigures(baselines client.Reader, tracker *kube.Tracker, setup Setup) (*f
 func (f *figuresOf) register(lifetime context.Context, mgr manager.Manager, p *parts, setup Setup) error {
 	raw, err := metricsClient(setup)
 	if err != nil {
-		return err
-	}
-	if err := f.fleet.Index(lifetime, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	log := setup.Log.WithName("failopen")

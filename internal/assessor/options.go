@@ -18,17 +18,15 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/executor"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/selftest"
+	"github.com/plumbline-dev/plumbline/internal/serve"
 	"github.com/plumbline-dev/plumbline/internal/source/alertmanager"
 	"github.com/plumbline-dev/plumbline/internal/source/prometheus"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
 // RoleAssess compares what runs with what was authorized. [executor.Role] may be in
-// the same process; [selftest.Role] runs alone.
+// the same process; [selftest.Role] and [serve.Role] run alone.
 const RoleAssess = "assess"
-
-// laterRoles are designed and not built; asking for one gets a clear answer.
-var laterRoles = []string{"serve"}
 
 // Bounds of the options.
 const (
@@ -105,7 +103,7 @@ type Options struct {
 // AddFlags registers the flags with their defaults.
 func (o *Options) AddFlags(fs *flag.FlagSet) {
 	o.Common.AddFlags(fs)
-	fs.StringVar(&o.Role, "role", RoleAssess, "roles of the process, comma separated: assess, execute, or both; or selftest")
+	fs.StringVar(&o.Role, "role", RoleAssess, "roles of the process, comma separated: assess, execute, or both; or selftest, or serve")
 	fs.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the lease of the role, plumbline-assessor or plumbline-executor")
 	fs.DurationVar(&o.Retention, "retention", 7*24*time.Hour, "how long the Baseline of a removed object is kept")
 	fs.StringVar(&o.StampedGroups, "stamped-groups", "", "groups that the installation stamps, comma separated")
@@ -205,7 +203,7 @@ func validateRole(list string) field.ErrorList {
 	path := field.NewPath("--role")
 	roles := options.SplitList(list)
 	if len(roles) == 0 {
-		return field.ErrorList{field.Required(path, "name a role: assess, execute, or selftest")}
+		return field.ErrorList{field.Required(path, "name a role: assess, execute, selftest, or serve")}
 	}
 	var errs field.ErrorList
 	for i, role := range roles {
@@ -217,10 +215,12 @@ func validateRole(list string) field.ErrorList {
 			if len(roles) > 1 {
 				errs = append(errs, field.Invalid(path, list, "the self-test runs alone"))
 			}
-		case slices.Contains(laterRoles, role):
-			errs = append(errs, field.Invalid(path, role, "this version has only the roles assess, execute and selftest"))
+		case role == serve.Role:
+			if len(roles) > 1 {
+				errs = append(errs, field.Invalid(path, list, "the API runs alone"))
+			}
 		default:
-			errs = append(errs, field.NotSupported(path, role, []string{RoleAssess, executor.Role, selftest.Role}))
+			errs = append(errs, field.NotSupported(path, role, []string{RoleAssess, executor.Role, selftest.Role, serve.Role}))
 		}
 	}
 	return errs

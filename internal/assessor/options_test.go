@@ -32,7 +32,7 @@ func TestValidate(t *testing.T) {
 	}{
 		"the defaults":                          {},
 		"the role of the chart":                 {args: []string{"--role=assess"}},
-		"a role that comes later":               {args: []string{"--role=assess,serve"}, want: "this version has only the roles assess, execute and selftest"},
+		"the API beside another role":           {args: []string{"--role=assess,serve"}, want: "the API runs alone"},
 		"assessor and executor in one":          {args: []string{"--role=assess, execute"}},
 		"the other way round":                   {args: []string{"--role=execute,assess"}},
 		"the executor alone":                    {args: []string{"--role=execute"}},

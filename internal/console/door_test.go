@@ -5,6 +5,7 @@ package console
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -12,6 +13,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/plumbline-dev/plumbline/internal/httpapi"
 )
 
 func newDoor(t *testing.T) *Door {
@@ -108,7 +111,9 @@ func TestTheConsoleIsServedUntilItsContextEnds(t *testing.T) {
 		t.Errorf("it listens on %s", ip)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- Serve(ctx, listener, d.Guard(behind)) }()
+	go func() {
+		ended <- httpapi.Serve(ctx, listener, d.Guard(behind), LastAnswers, slog.New(slog.DiscardHandler))
+	}()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -85,41 +85,8 @@ type cached struct {
 }
 
 func (c cached) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	for i := range c.items {
-		if len(indexCounted(&c.items[i])) > 0 {
-			list.(*v1alpha1.BaselineList).Items = append(list.(*v1alpha1.BaselineList).Items, c.items[i])
-		}
-	}
+	list.(*v1alpha1.BaselineList).Items = c.items
 	return c.err
-}
-
-func TestTheIndexHasEachBaselineThatAFigureCounts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var all, indexed []v1alpha1.Baseline
-		for range rapid.IntRange(0, 8).Draw(t, "number") {
-			b := drifting(rapid.SampledFrom(levels).Draw(t, "level"), time.Duration(rapid.IntRange(1, 9).Draw(t, "minutes"))*time.Minute,
-				rapid.SampledFrom([]v1alpha1.ActorClass{v1alpha1.ActorUnknown, v1alpha1.ActorUntrusted}).Draw(t, "class"))
-			if rapid.Bool().Draw(t, "contended") {
-				b.Status.Contention = &v1alpha1.Contention{}
-			}
-			if rapid.Bool().Draw(t, "in sync") {
-				b.Status.State, b.Status.Severity, b.Status.FirstSeenTime = v1alpha1.StateInSync, nil, nil
-			}
-			if rapid.Bool().Draw(t, "without findings") {
-				b.Status.Findings = nil
-			}
-			if rapid.Bool().Draw(t, "retired") {
-				b.Status.State = v1alpha1.StateRetired
-			}
-			all = append(all, b)
-			if len(indexCounted(&b)) > 0 {
-				indexed = append(indexed, b)
-			}
-		}
-		if diff := cmp.Diff(tallyOf(all), tallyOf(indexed), cmp.AllowUnexported(tally{})); diff != "" {
-			t.Errorf("the figures without those that are not indexed (-all +indexed):\n%s", diff)
-		}
-	})
 }
 
 func drifting(level v1alpha1.SeverityLevel, since time.Duration, class v1alpha1.ActorClass) v1alpha1.Baseline {

@@ -4,8 +4,6 @@ package figures
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,31 +37,6 @@ type Fleet struct {
 	// Active says whether this replica may be asked: one that waits has no cache.
 	Active func() bool
 	Clock  clock.PassiveClock
-}
-
-// countedField indexes the Baselines that a figure counts. Most are in sync, and a list of all
-// of them at each scrape would take memory for each.
-const countedField = "counted"
-
-// Index adds the index of Fleet to a cache that has not started.
-func (f *Fleet) Index(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &v1alpha1.Baseline{}, countedField, indexCounted); err != nil {
-		return fmt.Errorf("indexing baselines: %w", err)
-	}
-	return nil
-}
-
-// indexCounted returns a value for a Baseline that tallyOf counts, and none for any other.
-func indexCounted(o client.Object) []string {
-	b, ok := o.(*v1alpha1.Baseline)
-	if !ok || !b.Guarded() {
-		return nil
-	}
-	status := &b.Status
-	if status.Contention == nil && status.FirstSeenTime == nil && !unattributed(status.Findings) {
-		return nil
-	}
-	return []string{strconv.FormatBool(true)}
 }
 
 // tally is what is counted over all Baselines.
@@ -121,7 +94,7 @@ func (f *Fleet) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
 	defer cancel()
 	var list v1alpha1.BaselineList
-	if err := f.Baselines.List(ctx, &list, client.MatchingFields{countedField: strconv.FormatBool(true)}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := f.Baselines.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return
 	}
 	t, now := tallyOf(list.Items), f.Clock.Now()

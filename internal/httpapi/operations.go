@@ -96,7 +96,7 @@ const patience = 30 * time.Second
 
 // InNamespace narrows a list down to one namespace.
 type InNamespace struct {
-	Namespace string `query:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" doc:"Objects of this namespace alone; without it the caller needs the right to list all."`
+	Namespace string `query:"namespace" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" doc:"Objects of this namespace alone. Without it, objects of all namespaces that the caller may read. A console demands the right to list all."`
 }
 
 // InEnvironment narrows a list down to one Environment.

@@ -33,6 +33,8 @@ type API struct {
 	mux      *routes
 	document *huma.OpenAPI
 	streams  *streams
+	// ids are those of the operations, by the patterns of their routes.
+	ids map[string]string
 }
 
 // server has the values that operations share.
@@ -60,14 +62,16 @@ func New(cluster Cluster, version string, log *slog.Logger) *API {
 	s := &server{cluster: cluster, log: log}
 	s.streams = newStreams(s)
 	registered := humago.New(mux, configuration(version))
+	ids := map[string]string{}
 	for _, o := range operations() {
 		o.register(registered, describe(&o), s)
+		ids[o.method+" "+o.path] = o.id
 		if o.soon != 0 { // the body is the same
 			op := operationAt(registered.OpenAPI(), &o)
 			op.Responses[strconv.Itoa(o.soon)].Content = op.Responses[strconv.Itoa(o.status)].Content
 		}
 	}
-	a := &API{mux: mux, document: registered.OpenAPI(), streams: s.streams}
+	a := &API{mux: mux, document: registered.OpenAPI(), streams: s.streams, ids: ids}
 	a.serveDocument(log)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		WriteProblem(w, wire.NewProblem(wire.NotFound, fmt.Sprintf("no operation is at %s %s", r.Method, r.URL.Path)))
@@ -223,6 +227,12 @@ func isJSON(contentType string) bool {
 
 // End ends the streams of events, which would otherwise last as long as their callers.
 func (a *API) End() { a.streams.end() }
+
+// OperationOf returns the id of the operation that a request asks for; empty for a path without one.
+func (a *API) OperationOf(r *http.Request) string {
+	_, pattern := a.mux.Handler(r)
+	return a.ids[pattern]
+}
 
 // Routes returns the patterns of all routes, as http.ServeMux has them.
 func (a *API) Routes() []string { return slices.Clone(a.mux.patterns) }

@@ -29,9 +29,17 @@ type source[T client.Object] struct {
 // uidForm is that of ids. A name of this form is taken for an id first.
 var uidForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
+// byID marks the reads by which an object is found by its uid.
+type byID struct{}
+
+// IsByID tells whether a read looks for an object by its uid. A [Cluster] that knows the rights of the caller answers it with the
+// objects that the caller may read, and with no refusal: a uid tells a caller without the right nothing.
+func IsByID(ctx context.Context) bool { return ctx.Value(byID{}) != nil }
+
 // one reads an object by its uid, or by its name.
 func (s *source[T]) one(ctx context.Context, c Cluster, id string) (T, error) {
 	if uidForm.MatchString(id) {
+		ctx = context.WithValue(ctx, byID{}, true)
 		all, err := s.all(ctx, c, "")
 		if err != nil {
 			var none T

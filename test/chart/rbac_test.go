@@ -227,9 +227,12 @@ func split(objects []*unstructured.Unstructured) bool {
 	})
 }
 
-// rightsOfAuthorities are the discovery server's: it brings one ConfigMap to every
-// namespace with proxies, which a create cannot be bound to, and counts in another.
+// rightsOfAuthorities are the discovery server's, which brings one ConfigMap to every
+// namespace with proxies and counts in another, and the API's, which brings one to its own
+// namespace. A create cannot be bound to a name.
 var rightsOfAuthorities = []string{
+	"plumbline-api: create configmaps, in " + rendered.Namespace,
+	"plumbline-api: get,list,watch,update,patch,delete configmaps named plumbline-api-ca, in " + rendered.Namespace,
 	"plumbline-xds: create configmaps, everywhere",
 	"plumbline-xds: get,list,watch,update,patch,delete configmaps named plumbline-xds-ca, everywhere",
 	"plumbline-xds: get,list,watch,update configmaps named plumbline-xds-sequences, in " + rendered.Namespace,

@@ -126,7 +126,7 @@ func (a *app) console(ctx context.Context, o options) error {
 			a.Warn("no browser was opened: %v", err)
 		}
 	}
-	return door.Serve(ctx, listener, d.Guard(shown))
+	return httpapi.Serve(ctx, listener, d.Guard(shown), door.LastAnswers, log)
 }
 
 // open has the system show an address. It does not wait: some systems return when the browser ends.

@@ -53,35 +53,6 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-func TestABaselineThatTheCacheHasIsNotKeptASecondTime(t *testing.T) {
-	b := &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deployments.apps.web", UID: "b"}}
-	b.Spec.Target = v1alpha1.BaselineTarget{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
-	r := reconcilerOn(t, b)
-	s := &subject{key: webKey, resource: kube.Resource{Plural: "deployments"}}
-	read := func() {
-		t.Helper()
-		if err := r.readBaseline(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	read()
-	if s.unseen() != nil {
-		t.Error("a Baseline as the cache has it would be kept")
-	}
-	s.baseline.Status.State = v1alpha1.StateInSync
-	if err := r.Client.Update(t.Context(), s.baseline); err != nil {
-		t.Fatal(err)
-	}
-	if s.unseen() != s.baseline {
-		t.Error("a Baseline that the cache may lack would not be kept")
-	}
-	r.memory.put(webKey, remembered{written: s.baseline})
-	r.catchUp(t.Context(), s)
-	if got, _ := r.memory.get(webKey); got.written != nil {
-		t.Error("the Baseline is kept after the cache had it")
-	}
-}
-
 func TestAgrees(t *testing.T) {
 	base := func() (*specguard.State, *v1alpha1.Baseline) {
 		at := metav1.NewTime(epoch)

@@ -41,8 +41,6 @@ type subject struct {
 	// follows each write.
 	baseline *v1alpha1.Baseline
 	state    specguard.State
-	// cachedVersion is the version of the Baseline that the cache had; empty if it had none.
-	cachedVersion string
 	// cold: the state was made from the Baseline, not remembered.
 	cold        bool
 	terminating bool
@@ -81,15 +79,6 @@ func (s *subject) name() string {
 
 func (s *subject) baselineName() types.NamespacedName {
 	return types.NamespacedName{Namespace: s.key.Namespace, Name: s.name()}
-}
-
-// unseen returns the Baseline if the cache may lack it: a second copy of each Baseline would
-// take a third of the assessor's memory.
-func (s *subject) unseen() *v1alpha1.Baseline {
-	if s.baseline.ResourceVersion == s.cachedVersion {
-		return nil
-	}
-	return s.baseline
 }
 
 // unguarded says that no guard in force selects the object.
@@ -222,9 +211,6 @@ func (r *Reconciler) readBaseline(ctx context.Context, s *subject) error {
 		cached = nil
 	case err != nil:
 		return fmt.Errorf("reading baseline %s: %w", s.baselineName(), err)
-	}
-	if cached != nil {
-		s.cachedVersion = cached.ResourceVersion
 	}
 	memory, remembers := r.memory.get(s.key)
 	s.baseline = cached

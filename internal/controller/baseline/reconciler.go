@@ -146,7 +146,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key kube.Key) (reconcile.Res
 	}
 	r.tell(s, d)
 	r.plan(s, d)
-	r.settle(ctx, s, d)
+	r.settle(s, d)
 	return reconcile.Result{RequeueAfter: r.next(s, d)}, nil
 }
 
@@ -159,20 +159,8 @@ func (r *Reconciler) rest(ctx context.Context, s *subject) (reconcile.Result, er
 	return reconcile.Result{RequeueAfter: r.untilDue(s)}, nil
 }
 
-// catchUp drops the written Baseline if the cache had it before the answer to the write came:
-// no event tells of that any more, and the next look may be behind many others.
-func (r *Reconciler) catchUp(ctx context.Context, s *subject) {
-	if s.unseen() == nil {
-		return
-	}
-	var cached v1alpha1.Baseline
-	if err := r.Client.Get(ctx, s.baselineName(), &cached); err == nil { // without an answer, it is kept
-		r.memory.caughtUp(s.key, &cached)
-	}
-}
-
 // settle lets go of what was dealt with, once everything is written.
-func (r *Reconciler) settle(ctx context.Context, s *subject, d *decision) {
+func (r *Reconciler) settle(s *subject, d *decision) {
 	r.Objects.Settle(s.key, s.view.Pending[:d.settled])
 	r.Records.consume(d.joined)
 	if d.removed {
@@ -184,9 +172,8 @@ func (r *Reconciler) settle(ctx context.Context, s *subject, d *decision) {
 		return
 	}
 	r.memory.put(s.key, remembered{
-		state: d.state, context: s.context, due: d.due, written: s.unseen(), asked: s.lastAnnotations(),
+		state: d.state, context: s.context, due: d.due, written: s.baseline, asked: s.lastAnnotations(),
 	})
-	r.catchUp(ctx, s)
 	r.Agenda.EndCheck(s.key, s.check)
 	r.appoint(s)
 }

@@ -76,7 +76,10 @@ func (a apiServer) get(ctx context.Context, path string, into any) error {
 // Review implements API. The client would log what it sends at its highest
 // verbosity, and might quote what it cannot read; both is the token.
 func (a apiServer) Review(ctx context.Context, token, audience string) (authenticationv1.TokenReviewStatus, error) {
-	asked := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{audience}}}
+	asked := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
+	if audience != "" {
+		asked.Spec.Audiences = []string{audience}
+	}
 	var answered authenticationv1.TokenReview
 	// A second try is the proxy's, which comes back by itself.
 	err := a.client.Post().Resource("tokenreviews").Body(asked).MaxRetries(0).

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
@@ -93,6 +95,30 @@ func TestAReviewIsAskedForOnce(t *testing.T) {
 				t.Errorf("the error quotes the token: %v", err)
 			}
 		})
+	}
+}
+
+func TestAReviewNamesNoAudienceForThatOfTheAPIServer(t *testing.T) {
+	for audience, want := range map[string][]string{"": nil, "a": {"a"}} {
+		var asked authenticationv1.TokenReview
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+				t.Error(err)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1"}`))
+		}))
+		defer server.Close()
+		api, err := identity.NewAPI(&rest.Config{Host: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := api.Review(t.Context(), "token", audience); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(asked.Spec.Audiences, want) || asked.Spec.Token != "token" {
+			t.Errorf("%q: asked for %q of %q", audience, asked.Spec.Audiences, asked.Spec.Token)
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 type API interface {
 	// Keys are the issuer of the cluster's tokens and the public keys.
 	Keys(ctx context.Context) (issuer string, keys []jose.JSONWebKey, err error)
-	// Review has a token reviewed.
+	// Review has a token reviewed. An empty audience is that of the API server itself.
 	Review(ctx context.Context, token, audience string) (authenticationv1.TokenReviewStatus, error)
 }
 

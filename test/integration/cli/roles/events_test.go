@@ -40,7 +40,7 @@ func newListener(t *testing.T, leave func()) *listener {
 // listen opens a stream of server-sent events.
 func (b *browser) listen(t *testing.T, query string, headers ...string) *listener {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.base+eventsPath+query, nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.Base+eventsPath+query, nil)
 	must(t, err)
 	request.Header.Set("Accept", "text/event-stream")
 	for i := 0; i < len(headers); i += 2 {
@@ -66,7 +66,7 @@ func (b *browser) listen(t *testing.T, query string, headers ...string) *listene
 // connect opens a WebSocket.
 func (b *browser) connect(t *testing.T, query string) *listener {
 	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(b.base, "http")+eventsPath+query, &websocket.DialOptions{HTTPClient: b.Client}) //nolint:bodyclose // it has none
+	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(b.Base, "http")+eventsPath+query, &websocket.DialOptions{HTTPClient: b.Client}) //nolint:bodyclose // it has none
 	must(t, err)
 	l := newListener(t, func() { _ = conn.CloseNow() })
 	go func() {
@@ -153,7 +153,7 @@ var wholeLife = []string{"plan.created", "plan.started", "target.started", "targ
 func TestAStreamTellsTheLifeOfAPlanToThoseWhoMaySeeIt(t *testing.T) {
 	const elsewhere, group = "elsewhere", "tenant-listeners"
 	must(t, admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}}))
-	bindInTenant(t, group, "plumbline-view")
+	must(t, bindInTenant(t.Context(), group, "plumbline-view"))
 	viewer, editor, stranger := openConsole(t, "vic", viewer), openConsole(t, "eve", group), openConsole(t, "ned", nobody)
 
 	all, own := viewer.connect(t, ""), editor.listen(t, "?namespace="+tenant)

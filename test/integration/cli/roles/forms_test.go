@@ -61,7 +61,7 @@ func TestAPersonCancelsAPlanByTheKeyboardAlone(t *testing.T) {
 
 func TestAPersonWithoutScriptAcceptsADrift(t *testing.T) {
 	d := drifted(t, "without-script")
-	bindInTenant(t, "form-owners", "plumbline-view", "plumbline-admin")
+	must(t, bindInTenant(t.Context(), "form-owners", "plumbline-view", "plumbline-admin"))
 	b := openConsole(t, "ona", "form-owners")
 	path := "/objects/" + tenant + "/" + d.Name
 	awaitAccept := func() bool {

@@ -21,6 +21,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -35,6 +36,7 @@ import (
 
 const (
 	tenant   = "shop"
+	neighbor = "bank"
 	assessor = "system:serviceaccount:plumbline-system:plumbline-assessor"
 	executor = "system:serviceaccount:plumbline-system:plumbline-executor"
 	// patience bounds each wait: a new policy bites after about a second.
@@ -46,6 +48,8 @@ const (
 var (
 	admin, asAssessor, asExecutor client.Client
 	kubeconfig                    string
+	config                        *rest.Config
+	auditLog                      string
 )
 
 func TestMain(m *testing.M) {
@@ -66,20 +70,24 @@ func runTests(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	manifest, err := apiserver.Render(ctx, helm, "--set", "executor.enabled=true")
+	manifest, err := apiserver.Render(ctx, helm, "--set", "executor.enabled=true", "--set", "api.enabled=true")
 	if err != nil {
 		return 1, err
 	}
-	server, err := apiserver.Start()
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
 	directory, err := os.MkdirTemp("", "plumbline-roles")
 	if err != nil {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
+	if err := writeServerFiles(directory); err != nil {
+		return 1, err
+	}
+	server, err := apiserver.Start(withServerFiles(directory))
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	config, auditLog = server.Config, filepath.Join(directory, "audit.log")
 	kubeconfig = filepath.Join(directory, "kubeconfig")
 	if err := apiserver.Enrol(server, kubeconfig, "admin", "system:masters"); err != nil {
 		return 1, err
@@ -87,8 +95,10 @@ func runTests(m *testing.M) (code int, err error) {
 	if err := clients(server); err != nil {
 		return 1, err
 	}
-	if err := admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}}); err != nil {
-		return 1, err
+	for _, name := range []string{tenant, neighbor} {
+		if err := admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			return 1, err
+		}
 	}
 	if err := errors.Join(apiserver.Install(ctx, admin, manifest), bindRoles(ctx)); err != nil {
 		return 1, err
@@ -126,6 +136,8 @@ func bindRoles(ctx context.Context) error {
 	}
 	failed = append(failed, admin.Create(ctx, halters))
 	failed = append(failed, apiserver.AwaitBound(ctx, admin, halters.Subjects[0], halters.Namespace, halters.RoleRef))
+	failed = append(failed, bindInTenant(ctx, editor, "plumbline-view", "plumbline-history", "plumbline-release"))
+	failed = append(failed, bindInTenant(ctx, owner, "plumbline-view", "plumbline-history", "plumbline-release", "plumbline-admin", "plumbline-plan-operator", "plumbline-remediator"))
 	return errors.Join(failed...)
 }
 

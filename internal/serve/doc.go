@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package serve is the role that serves the REST API in the cluster, to callers with a bearer token.
+//
+//	TLS port ──▶ door ──▶ httpapi ──▶ cluster ──▶ shared cache, filtered by rights
+//	              │                        └────▶ API server, with the caller's token
+//	              └▶ callers (TokenReview)
+//
+// Its account reads the kinds of Plumbline but BaselineRevisions, and asks for TokenReviews and SubjectAccessReviews. It writes no
+// object: what a caller asks for is sent with the caller's own token, so the API server decides and its audit log names
+// the caller.
+package serve

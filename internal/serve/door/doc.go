@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package door lets callers with a bearer token in, over the whole mux of the API:
+//
+//	bounds of an address ──▶ whose token ──▶ bounds of a user ──▶ may it write ──▶ API
+//
+// Each refusal is a problem with the headers of [httpapi.Protect]. No token is in a log, a metric or an answer. Each request of
+// a known caller that may write has a line in the log.
+package door

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serve
+
+import (
+	"errors"
+	"fmt"
+
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/plumbline-dev/plumbline/internal/elected"
+	"github.com/plumbline-dev/plumbline/internal/httpapi"
+	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/internal/serve/answers"
+	"github.com/plumbline-dev/plumbline/internal/serve/callers"
+	"github.com/plumbline-dev/plumbline/internal/serve/cluster"
+	"github.com/plumbline-dev/plumbline/internal/serve/door"
+	"github.com/plumbline-dev/plumbline/internal/serve/rights"
+	"github.com/plumbline-dev/plumbline/internal/servertime"
+	"github.com/plumbline-dev/plumbline/pkg/tlsport"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
+)
+
+// New makes all parts, and starts none.
+func New(s Setup) (*Server, error) {
+	config := rest.CopyConfig(s.Config)
+	config.QPS = -1 // the API server's priority and fairness decides
+	times := servertime.New(s.Clock)
+	times.Watch(config)
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client: %w", err)
+	}
+	types, err := elected.Kinds()
+	if err != nil {
+		return nil, err
+	}
+	mapper, err := kube.NewMapperFor(config, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	shared, err := cache.New(config, cache.Options{HTTPClient: httpClient, Scheme: types, Mapper: mapper, DefaultTransform: cache.TransformStripManagedFields()})
+	if err != nil {
+		return nil, fmt.Errorf("making the cache: %w", err)
+	}
+	tokens, err := identity.NewAPI(config)
+	if err != nil {
+		return nil, err
+	}
+	access, err := authorizationclient.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("making the client of reviews: %w", err)
+	}
+	reviews, port, metrics := answers.NewMetrics(), tlsport.NewMetrics("plumbline_api"), door.NewMetrics()
+	if err := errors.Join(s.Registry.Register(reviews), s.Registry.Register(port), s.Registry.Register(metrics)); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	readable, err := cluster.New(&cluster.Config{
+		Server: config, Scheme: types, Mapper: mapper, Cache: shared, Now: times.Now, Log: s.Log,
+		Rights: rights.New(rights.NewReviewer(access.SubjectAccessReviews()), s.Clock, reviews.Of("access")),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Server{setup: s, cache: shared, port: port, door: door.New(door.Config{
+		API: httpapi.New(readable, s.Version, s.Log), Callers: callers.New(tokens, s.Clock, reviews.Of("token")),
+		Hosts: s.Hosts, Bounds: s.Bounds, Metrics: metrics, Log: s.Log,
+	})}, nil
+}
