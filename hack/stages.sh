@@ -29,7 +29,7 @@ read_processor_seconds() {
 }
 
 # run_target runs one target with a priority, such as "nice -n 5". With a third argument
-# it prints the output when the target has ended.
+# it prints the output when the target has ended, see print_block.
 run_target() {
   local target=$1 priority=$2 behind=${3-} log=$logs/$1.log began=$SECONDS status=0 before processor_seconds
   read_processor_seconds
@@ -53,12 +53,21 @@ run_target() {
   printf '=== %s: ok, %d s, processors %d s\n' "$target" $((SECONDS - began)) $((processor_seconds - before))
 }
 
+# print_block runs a target, and prints its output as one block: another lane that prints
+# meanwhile comes before or after it.
+print_block() {
+  local block status=0
+  block=$(run_target "$1" "$2" behind) || status=1
+  cat <<<"$block" # one write, where printf of bash has one for each line
+  return $status
+}
+
 # run_lane runs the targets of a lane in order, up to the first that fails.
 run_lane() {
-  local lane=${1#"~"} behind=${2-} target priority=
+  local lane=${1#"~"} run=$2 target priority=
   [ "$lane" = "$1" ] || priority='nice -n 5' # more, and it would end after all others
   for target in ${lane//,/ }; do
-    run_target "$target" "$priority" "$behind" || return 1
+    $run "$target" "$priority" || return 1
   done
 }
 
@@ -67,10 +76,10 @@ run_stage() {
   local first=${1%%|*} rest=() lanes=() lane status=0
   [ "$first" = "$1" ] || IFS='|' read -ra rest <<<"${1#*|}"
   for lane in "${rest[@]}"; do
-    run_lane "$lane" behind &
+    run_lane "$lane" print_block &
     lanes+=($!)
   done
-  run_lane "$first" || status=1
+  run_lane "$first" run_target || status=1
   for lane in "${lanes[@]}"; do
     wait "$lane" || status=1
   done

@@ -124,7 +124,10 @@ func (g *gates) verdict() Gate {
 	case a == nil || a.Verdict == "":
 		return Gate{name, GateUnknown, "no verdict yet, " + threshold, ""}
 	}
-	gate := Gate{name, GateHolds, fmt.Sprintf("%s, %s: %s", a.Verdict, threshold, a.Message), ""}
+	gate := Gate{name, GateHolds, fmt.Sprintf("%s, %s", a.Verdict, threshold), ""}
+	if a.Message != "" {
+		gate.Value += ": " + a.Message
+	}
 	for i := range a.Variations {
 		if v := &a.Variations[i]; v.Variation == g.run.To.Variation {
 			gate.Value += fmt.Sprintf("; %s has at least %s %% successful in %d requests", v.Variation, v.HealthPercentage, v.Samples)

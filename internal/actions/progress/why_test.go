@@ -100,6 +100,26 @@ func TestExplain_NamesTheGatesThatHold(t *testing.T) {
 	}
 }
 
+// `release why` printed "wants 95 % successful: ;" for a verdict without a message.
+func TestExplain_NoEmptyReasonOfAVerdict(t *testing.T) {
+	const measured = "b has at least 99.5 % successful in 1000 requests"
+	for name, tc := range map[string]struct{ message, want string }{
+		"a message":  {"all is well", "Pass, wants 95 % successful: all is well; " + measured},
+		"no message": {"", "Pass, wants 95 % successful; " + measured},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := underWay()
+			a := r.Status.Rollout.Analysis
+			a.Message, a.Variations = tc.message, []v1alpha1.VariationHealth{{Variation: "b", HealthPercentage: "99.5", Samples: 1000}}
+			e := Explain(&Question{Release: r, Now: noon})
+			i := slices.IndexFunc(e.Gates, func(g Gate) bool { return g.Name == "Verdict" })
+			if diff := cmp.Diff(tc.want, e.Gates[i].Value); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestExplain_StrategyThatMayNotBeRead(t *testing.T) {
 	r := underWay()
 	r.Status.Rollout.Run.State = "Completed"

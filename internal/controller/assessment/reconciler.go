@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -60,7 +59,7 @@ type Reconciler struct {
 	// MaxConcurrent is how many assessments are looked at at once.
 	MaxConcurrent int
 
-	asked askedTimes
+	heard heard
 }
 
 // subject is one assessment in one look.
@@ -87,7 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	r.Metrics.begin(a)
 	s := &subject{assessment: a, next: a.DeepCopy()}
-	s.next.Status.AskedTime = r.asked.recall(request.NamespacedName, a.Status.AskedTime)
+	r.heard.recall(request.NamespacedName, &s.next.Status)
 	until := r.carry(ctx, s)
 	switch err := r.store(ctx, s); {
 	case apierrors.IsConflict(err): // the cache was behind
@@ -100,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	r.tell(s)
 	if effect.Phase(s.next.Status.Phase).Ended() {
-		r.asked.forget(request.NamespacedName)
+		r.heard.forget(request.NamespacedName)
 		r.Metrics.end(s)
 		return reconcile.Result{}, nil
 	}
@@ -110,7 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // forget an assessment that has ended, or that is gone.
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Metrics.forget(key)
-	r.asked.forget(key)
+	r.heard.forget(key)
 }
 
 // carry decides what follows, and returns when to look again.
@@ -185,16 +184,14 @@ func (s *subject) again(until time.Time) time.Duration {
 	return max(until.Sub(s.now), atLeast)
 }
 
-// store writes what has changed, in one patch. The patch is bound to the version that was read, so what was
-// decided from an old version of the cache is not stored. The time of a question alone is remembered, and not stored.
+// store writes what is news, in one patch. The patch is bound to the version that was read, so what was
+// decided from an old version of the cache is not stored. Answers that are no news are remembered.
 func (r *Reconciler) store(ctx context.Context, s *subject) error {
-	asked, before := s.next.Status.AskedTime, s.assessment.Status.AskedTime
-	s.next.Status.AskedTime = before
-	if equality.Semantic.DeepEqual(s.assessment.Status, s.next.Status) {
-		r.asked.remember(client.ObjectKeyFromObject(s.next), asked)
+	if !isNews(&s.assessment.Status, &s.next.Status) {
+		r.heard.remember(client.ObjectKeyFromObject(s.next), &s.next.Status)
+		s.next.Status = s.assessment.Status // there is nothing to tell
 		return nil
 	}
-	s.next.Status.AskedTime = asked
 	stored := s.next.DeepCopy()
 	err := r.Client.Status().Patch(ctx, stored, client.MergeFromWithOptions(s.assessment, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
 	if err != nil {

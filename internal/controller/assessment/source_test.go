@@ -134,6 +134,37 @@ func TestASourceThatStaysSilentCostsNoWriteForEachQuestion(t *testing.T) {
 	}
 }
 
+// While an alert decayed, each metric that moved cost a write every 30 seconds until the deadline.
+func TestMetricsThatMoveWhileAnAlertDecaysCostNoWriteForEachQuestion(t *testing.T) {
+	w := newWorld(t, written(), twoPods(true, true)...)
+	const first = 9_000
+	metrics := &scripted{answer: func(asked int) Answer {
+		return answered(v1alpha1.ComponentMetrics, int32(first-asked), false, false) //nolint:gosec // few
+	}}
+	w.r.Sources[v1alpha1.ComponentMetrics] = metrics
+	w.r.Sources[v1alpha1.ComponentAlerts] = &scripted{answer: func(int) Answer { return answered(v1alpha1.ComponentAlerts, 0, true, true) }}
+	end := w.run().Status
+	if end.Reason != v1alpha1.AssessedAlertDecayTimeout || metrics.asked < 40 || w.writes > 8 {
+		t.Errorf("it ends as %s after %d questions and %d writes, want 40 questions and at most 8 writes", end.Reason, metrics.asked, w.writes)
+	}
+	if c := componentIn(&end, v1alpha1.ComponentMetrics); c == nil || c.Score == nil || int(*c.Score) != first-metrics.asked {
+		t.Errorf("the end has %+v, want the last of %d answers", c, metrics.asked)
+	}
+}
+
+// Metrics that are ill end the decay, also where no question before was stored.
+func TestMetricsThatGetWorseEndTheDecayOfAnAlert(t *testing.T) {
+	w := newWorld(t, written(), twoPods(true, true)...)
+	w.r.Sources[v1alpha1.ComponentMetrics] = &scripted{answer: func(asked int) Answer {
+		return answered(v1alpha1.ComponentMetrics, int32(9_000-500*asked), false, false) //nolint:gosec // few
+	}}
+	w.r.Sources[v1alpha1.ComponentAlerts] = &scripted{answer: func(int) Answer { return answered(v1alpha1.ComponentAlerts, 0, true, true) }}
+	end := w.run().Status
+	if c := componentIn(&end, v1alpha1.ComponentMetrics); end.Reason != v1alpha1.AssessedFull || c == nil || *c.Score != 4_500 {
+		t.Errorf("it ends as %s with %+v, want %s with a score of 4500", end.Reason, c, v1alpha1.AssessedFull)
+	}
+}
+
 // An assessor that begins has no memory of the last question, and asks at once.
 func TestAnAssessorThatBeginsAsksASilentSourceAtOnce(t *testing.T) {
 	w := newWorld(t, written(), twoPods(true, true)...)

@@ -31,7 +31,7 @@ const (
 	// not read yet.
 	notReadyAgain = 200 * time.Millisecond
 	// healthAgain is how soon one is that waits for objects to become healthy or readable, for a
-	// permission, or for the end of a rollout, of which no event tells.
+	// permission, for the end of a rollout, or for a GitOps tool to let go of them, of which no event tells.
 	healthAgain = 15 * time.Second
 	// underWayAgain is how soon one is whose plan is under way: the executor asks how many
 	// of the other objects are healthy, and no event tells that.
@@ -213,10 +213,11 @@ func (s *subject) clockUncertain() bool {
 }
 
 // noEventTells says of a reason that no event may tell when it is over. An object is unknown
-// when it could not be read, or was seen later than its Baseline; neither changes the Baseline.
+// when it could not be read, or was seen later than its Baseline; neither changes the Baseline. Nor do
+// the labels and the field managers by which a GitOps tool is known.
 func noEventTells(reason planner.Reason) bool {
 	switch reason {
-	case planner.ReasonUnhealthy, planner.ReasonNotAllowed, planner.ReasonUnknown, planner.ReasonRolloutUnderWay:
+	case planner.ReasonUnhealthy, planner.ReasonNotAllowed, planner.ReasonUnknown, planner.ReasonRolloutUnderWay, planner.ReasonGitOps:
 		return true
 	default:
 		return false

@@ -285,6 +285,17 @@ func TestEveryGateIsTold(t *testing.T) {
 	}
 }
 
+// A missing object without the time at which it was first seen to be so was 2562047h old.
+func TestADriftWithoutATimeHasNoAge(t *testing.T) {
+	s := fine()
+	s.drift.State, s.drift.FirstSeen = v1alpha1.StateMissing, time.Time{}
+	for _, g := range Of(&s.in, s.drift, s.around).Gates {
+		if g.Name == "Age" && g.Value != "unknown" {
+			t.Errorf("the age is told as %q", g.Value)
+		}
+	}
+}
+
 // A policy's limits and its breaker are in its Environment's ledger, and nowhere else;
 // whatever stands in the cluster's under the same policy closes nothing.
 func TestTheGatesOfEachLedger(t *testing.T) {

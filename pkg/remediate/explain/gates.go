@@ -122,7 +122,7 @@ func valueOf(in *planner.Input, d *planner.Drift, name planner.CheckName) (value
 		value = fmt.Sprintf("%s (score %d: %s)", d.Severity.Level, d.Severity.Score, factors(&d.Severity))
 		return value, severities(in, d)
 	case planner.CheckAge:
-		return max(0, in.Now.Sub(d.FirstSeen)).Truncate(time.Second).String(), ages(spec)
+		return ageOf(in, d), ages(spec)
 	case planner.CheckAttempts:
 		return fmt.Sprint(d.Attempts), fmt.Sprintf("less than %d", planner.MaxAttempts)
 	case planner.CheckEffect:
@@ -139,6 +139,14 @@ func valueOf(in *planner.Input, d *planner.Drift, name planner.CheckName) (value
 	case planner.CheckBrakes, planner.CheckUnderWay, planner.CheckExceptions, planner.CheckPermission:
 	}
 	return "", ""
+}
+
+// ageOf says how old a drift is. A Baseline may lack the time at which the drift was first seen.
+func ageOf(in *planner.Input, d *planner.Drift) string {
+	if d.FirstSeen.IsZero() {
+		return "unknown"
+	}
+	return max(0, in.Now.Sub(d.FirstSeen)).Truncate(time.Second).String()
 }
 
 // severities says what the severity must be.

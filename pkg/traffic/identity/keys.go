@@ -27,40 +27,38 @@ type keyring struct {
 	now func() time.Time
 
 	mu      sync.Mutex
-	issuer  string
-	keys    map[string]jose.JSONWebKey
+	set     *keyset       // nil before the first answer
 	read    time.Time     // when there was an answer
 	tried   time.Time     // when one was asked for
 	reading chan struct{} // closed at the end of a read under way; nil when there is none
 	err     error         // of the last read
 }
 
-// find is the key of that name. One that is unknown is waited for, if it may be in
+// find returns the keys if one has that name, else nil. One that is unknown is waited for, if it may be in
 // an answer that is due.
-func (k *keyring) find(ctx context.Context, name string) (key jose.JSONWebKey, issuer string, ok bool) {
-	key, issuer, pending := k.look(ctx, name)
+func (k *keyring) find(ctx context.Context, name string) *keyset {
+	set, pending := k.look(ctx, name)
 	if pending != nil {
 		select {
 		case <-pending:
 		case <-ctx.Done():
 		}
-		key, issuer, _ = k.look(ctx, name)
+		set, _ = k.look(ctx, name)
 	}
-	return key, issuer, key.Key != nil
+	return set
 }
 
 // look is find without waiting; pending is what is worth waiting for.
-func (k *keyring) look(ctx context.Context, name string) (key jose.JSONWebKey, issuer string, pending <-chan struct{}) {
+func (k *keyring) look(ctx context.Context, name string) (set *keyset, pending <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	key, known := k.keys[name]
-	if !known {
-		return key, "", k.refresh(ctx)
+	if !k.set.has(name) {
+		return nil, k.refresh(ctx)
 	}
 	if k.now().Sub(k.read) >= keysLife {
 		k.refresh(ctx)
 	}
-	return key, k.issuer, nil
+	return k.set, nil
 }
 
 // refresh reads the keys again, unless that was tried a moment ago. It returns what
@@ -85,7 +83,7 @@ func (k *keyring) fetch(ctx context.Context, done chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.err = err; err == nil {
-		k.issuer, k.keys, k.read = issuer, usable, k.now()
+		k.set, k.read = newKeyset(issuer, usable), k.now()
 	}
 	k.reading = nil
 	close(done)
@@ -107,7 +105,7 @@ func usableKeys(keys []jose.JSONWebKey) map[string]jose.JSONWebKey {
 func (k *keyring) await(ctx context.Context) error {
 	k.mu.Lock()
 	var pending <-chan struct{} = k.reading
-	if k.keys == nil {
+	if k.set == nil {
 		pending = k.refresh(ctx)
 	}
 	k.mu.Unlock()

@@ -92,7 +92,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (Proxy, error) {
 	if err != nil {
 		return Proxy{}, err
 	}
-	proven, err := v.signed(ctx, said)
+	proven, err := v.signed(ctx, token, said)
 	if err != nil {
 		return Proxy{}, err
 	}
@@ -105,18 +105,18 @@ func (v *Verifier) verify(ctx context.Context, token string) (Proxy, error) {
 // signed says whether the signature is known to be good; it is an error if it is
 // known to be wrong. A key of the API server under the name of another issuer proves
 // nothing: which further issuers count, it alone knows.
-func (v *Verifier) signed(ctx context.Context, said *claimed) (bool, error) {
+func (v *Verifier) signed(ctx context.Context, token string, said *claimed) (bool, error) {
 	if said == nil {
 		return false, nil
 	}
-	key, issuer, known := v.keys.find(ctx, said.key)
-	if !known {
+	set := v.keys.find(ctx, said.key)
+	if set == nil {
 		return false, nil
 	}
-	if key.Algorithm != "" && key.Algorithm != said.algorithm || said.verify(key.Key) != nil {
+	if !set.proves(token, said) {
 		return false, refuse(ReasonSignature)
 	}
-	return said.issuer == issuer, nil
+	return said.issuer == set.issuer, nil
 }
 
 // there says that the pod is in the cache as the token has it.

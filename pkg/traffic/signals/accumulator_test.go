@@ -247,8 +247,11 @@ func TestWhatIsGivenUp(t *testing.T) {
 		"is no WebSocket that ends":                 {[]told{{4, map[Counter]uint64{Started: 4, Completed: 4, Class1: 4}}, {4, nil}, {}, {}}, false, 0},
 		"is found besides WebSockets when they end": {[]told{{4, map[Counter]uint64{Started: 4, Completed: 4, Class1: 4}}, {4, map[Counter]uint64{Started: 3}}, {}, {}}, false, 3},
 		"is found only by two flushes":              {[]told{{0, map[Counter]uint64{Started: 1}}, {0, map[Counter]uint64{Completed: 1}}, {}}, false, 0},
-		"is nothing that was in flight before":      {[]told{{4, map[Counter]uint64{Started: 9}}, {}, {}}, true, 0},
-		"is what is more than that":                 {[]told{{4, map[Counter]uint64{Started: 9}}, {0, map[Counter]uint64{Started: 6}}, {}}, true, 6},
+		"is none that ended while two flushes were read": {
+			[]told{{0, map[Counter]uint64{Started: 1}}, {0, map[Counter]uint64{Started: 1, Completed: 1}}, {0, map[Counter]uint64{Completed: 1}}, {}}, false, 0,
+		},
+		"is nothing that was in flight before": {[]told{{4, map[Counter]uint64{Started: 9}}, {}, {}}, true, 0},
+		"is what is more than that":            {[]told{{4, map[Counter]uint64{Started: 9}}, {0, map[Counter]uint64{Started: 6}}, {}}, true, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, Config{})

@@ -61,35 +61,3 @@ func (c *Counts) unanswered() int64 {
 	begun := c[Started] + c[Abandoned] + c.unsent()
 	return int64(begun) - int64(c[Retried]) - int64(c[Completed]) //nolint:gosec // bounded when it is read
 }
-
-// cancels finds the requests of one slot at one proxy that were given up. Those that
-// have begun, have no status and are not in flight were; but of those in flight some
-// may have a status, as a WebSocket has as long as it is open. So the difference is too
-// low while there are such, and its highest value so far is what was given up for
-// certain. It is never too high, but late.
-type cancels struct {
-	// level is what has begun less what has a status or is in flight, last what it was
-	// one flush ago, and told what was counted.
-	level, last, told int64
-	// active is how many were in flight.
-	active uint64
-}
-
-// begin anew, with a number of requests in flight of which nothing else is known. Each
-// of them may have a status.
-func (c *cancels) begin(active uint64) {
-	from := -int64(active) //nolint:gosec // bounded when it is read
-	*c = cancels{level: from, last: from, active: active}
-}
-
-// flush counts those that are new. Counters and what is in flight are not read by the
-// proxy at quite the same moment, so a level counts when two flushes have reached it.
-func (c *cancels) flush(counts *Counts, active uint64) {
-	c.last = c.level
-	c.level += counts.unanswered() - int64(active) + int64(c.active) //nolint:gosec // bounded when it is read
-	c.active = active
-	if certain := min(c.level, c.last); certain > c.told {
-		counts[Canceled] = uint64(certain - c.told) //nolint:gosec // above zero
-		c.told = certain
-	}
-}

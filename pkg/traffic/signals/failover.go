@@ -15,7 +15,7 @@ type failover struct {
 // with both, none of these can be told apart, and none counts.
 func (c *Counts) exclude(served *Counts, left *failover) {
 	n := served[Completed]
-	if n == 0 && *left == (failover{}) {
+	if *served == (Counts{}) && *left == (failover{}) {
 		return
 	}
 	left.started, left.completed = left.started+n, left.completed+n

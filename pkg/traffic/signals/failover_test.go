@@ -43,6 +43,32 @@ func TestRequestsThatTheStableVariationServedCountForNeither(t *testing.T) {
 	}
 }
 
+// A proxy reads its latencies before its counters, so those of a request that ends in between are in the next flush.
+// They counted for the variation: of three requests that the stable one had served, one.
+func TestALatencyThatIsToldAFlushLaterIsExcluded(t *testing.T) {
+	var latency Counts
+	latency.Latency()[7] = 1
+	counted := of(map[Counter]uint64{Started: 1, Completed: 1, Class2: 1})
+	for name, flushes := range map[string][2]Counts{
+		"after its status":  {counted, latency},
+		"before its status": {latency, counted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sum Counts
+			var left failover
+			for _, told := range flushes {
+				served := told
+				served[Started] = 0 // of which the stable variation has none
+				told.exclude(&served, &left)
+				sum.Add(&told)
+			}
+			if d := cmp.Diff(of(map[Counter]uint64{FailedOver: 1}), sum); d != "" {
+				t.Errorf("what counts (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
 // A request that the stable version served may begin, end, and be told to be one of these in
 // three different flushes. The numbers are right when further requests have come.
 func TestWhereverFlushesFallEachRequestIsExcludedOnce(t *testing.T) {

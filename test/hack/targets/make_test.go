@@ -4,6 +4,7 @@ package targets
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -180,6 +181,25 @@ func TestLanesOfAStageRunSideBySide(t *testing.T) {
 	t.Run("a lane prints its targets as blocks", func(t *testing.T) {
 		r := tree{t, c.dir}.run(nil, "./stages.sh", "front|back,last")
 		if r.status != 0 || !strings.Contains(r.output, "=== last: start, beside other targets\nran last\n=== last: ok, ") {
+			t.Errorf("exit status %d:\n%s", r.status, r.output)
+		}
+	})
+	t.Run("a lane that ends meanwhile prints no line within a block", func(t *testing.T) {
+		c := tree{t, t.TempDir()}
+		c.write("stages.sh", script, 0o755)
+		// The script asks awk for the time of the processors when a target has ended. Then the block of the lane
+		// behind waits until the first lane has printed its line, which its next target shows.
+		awk, err := exec.LookPath("awk")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.write("path/awk", []byte("#!/bin/sh\nif grep -qs here bin/stages/back.log && mkdir waited 2>/dev/null; then echo > ended; cat printed > /dev/null; fi\nexec "+awk+" \"$@\"\n"), 0o755)
+		c.write("Makefile", []byte("back:\n\t@cat begun > /dev/null; echo here\nfront:\n\t@echo > begun; cat ended > /dev/null\nnext:\n\t@echo > printed\n"), 0o644)
+		if r := c.run(nil, "mkfifo", "begun", "ended", "printed"); r.status != 0 {
+			t.Fatal(r.output)
+		}
+		r := c.run([]string{"PATH=" + filepath.Join(c.dir, "path") + ":" + os.Getenv("PATH")}, "./stages.sh", "front,next|back")
+		if r.status != 0 || !strings.Contains(r.output, "=== back: start, beside other targets\nhere\n=== back: ok, ") {
 			t.Errorf("exit status %d:\n%s", r.status, r.output)
 		}
 	})

@@ -72,12 +72,15 @@ func withoutCollector(environment []string) []string {
 func (p *Process) Ready(ctx context.Context) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
+	last := "no answer"
 	for {
 		code, body, err := p.Get(ctx, p.Health, "/readyz")
-		if code == http.StatusOK {
+		switch {
+		case code == http.StatusOK:
 			return nil
+		case ctx.Err() == nil: // else the end of the wait cut the answer off
+			last = fmt.Sprint(body, err)
 		}
-		last := fmt.Sprint(body, err)
 		select {
 		case err := <-p.exited:
 			p.exited <- err

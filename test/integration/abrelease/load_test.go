@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,6 +21,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/sendonce"
 )
 
 // startUpstream is an application that speaks HTTP/1.1, HTTP/2 and WebSockets.
@@ -100,7 +100,7 @@ func (l *load) repeat(ctx context.Context, transport *http.Transport) {
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()
 	for ctx.Err() == nil {
-		asking.Go(func() { l.note(l.ask(c)) })
+		asking.Go(func() { l.note(l.ask(context.WithoutCancel(ctx), c)) })
 		<-ticks.C
 	}
 }
@@ -113,10 +113,9 @@ func (l *load) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return envoy.DialCaptured(ctx, l.proxy, l.service)
 }
 
-func (l *load) ask(c *http.Client) error {
+func (l *load) ask(ctx context.Context, c *http.Client) error {
 	const text = "what is sent comes back"
-	// A reader without a name for its size: the transport cannot send it a second time.
-	request, err := http.NewRequest(http.MethodPost, "http://web/", io.MultiReader(strings.NewReader(text))) //nolint:noctx // it ends with its answer
+	request, err := sendonce.NewRequest(ctx, http.MethodPost, "http://web/", text)
 	if err != nil {
 		return err
 	}
@@ -155,7 +154,7 @@ func keepConnection(t *testing.T, l *load) *kept {
 // answers fails the test unless the next request over the connection is answered.
 func (k *kept) answers() {
 	k.load.t.Helper()
-	if err := k.load.ask(k.client); err != nil {
+	if err := k.load.ask(k.load.t.Context(), k.client); err != nil {
 		k.load.t.Errorf("a request on a connection that was idle: %v", err)
 	}
 	if n := k.opened.Load(); n != 1 {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/sendonce"
 )
 
 // load is clients that ask all the time, and send nothing twice.
@@ -84,8 +85,7 @@ func (l *load) ask(c *http.Client, method, content string) {
 
 // send a request of a type of content, and note who has answered it.
 func (l *load) send(c *http.Client, method, content, kind string) {
-	// A reader without a name for its size: the transport cannot send it a second time.
-	req, err := http.NewRequestWithContext(l.t.Context(), method, "http://"+l.address+"/", io.MultiReader(strings.NewReader(content)))
+	req, err := sendonce.NewRequest(l.t.Context(), method, "http://"+l.address+"/", content)
 	if err != nil {
 		l.note("", err.Error(), 0)
 		return

@@ -29,6 +29,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/backend"
 	"github.com/plumbline-dev/plumbline/test/harness/remediation"
+	"github.com/plumbline-dev/plumbline/test/harness/sendonce"
 )
 
 // fleet does what the controllers and the kubelets do in a world: the pods of each Deployment have applications of
@@ -236,7 +237,9 @@ func (w *world) startLoad(address string) *load {
 		ticks := time.NewTicker(10 * time.Millisecond)
 		defer ticks.Stop()
 		for ctx.Err() == nil {
-			asking.Go(func() { l.note(ask(&http.Client{Transport: transport, Timeout: patience}, address)) })
+			asking.Go(func() {
+				l.note(ask(context.WithoutCancel(ctx), &http.Client{Transport: transport, Timeout: patience}, address))
+			})
 			<-ticks.C
 		}
 	})
@@ -246,9 +249,8 @@ func (w *world) startLoad(address string) *load {
 }
 
 // ask returns the answer of a request; the error is that of an answer other than 200 as well.
-func ask(c *http.Client, address string) (string, error) {
-	// A body without a name for its size: the transport cannot send the request a second time.
-	request, err := http.NewRequest(http.MethodPost, "http://"+address+"/", io.MultiReader()) //nolint:noctx // it ends with its answer
+func ask(ctx context.Context, c *http.Client, address string) (string, error) {
+	request, err := sendonce.NewRequest(ctx, http.MethodPost, "http://"+address+"/", "")
 	if err != nil {
 		return "", err
 	}

@@ -122,7 +122,7 @@ func driftBehind(t *testing.T, m *mesh) (w *world, f *fleet, l *load) {
 	f = w.fleet()
 	front := w.sidecar(m)
 	w.Eventually("the Envoy sends requests to the target", func() error {
-		answer, err := ask(http.DefaultClient, front)
+		answer, err := ask(t.Context(), http.DefaultClient, front)
 		if err == nil && answer != evilTarget {
 			err = errors.New(answer)
 		}

@@ -11,11 +11,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/plumbline-dev/plumbline/test/harness/envoy"
+	"github.com/plumbline-dev/plumbline/test/harness/sendonce"
 )
 
 const (
@@ -71,13 +71,13 @@ func (c *customers) run(ctx context.Context) {
 		case <-ticks.C:
 		}
 		if c.users == nil {
-			asking.Go(func() { c.ask("") })
+			asking.Go(func() { c.ask(context.WithoutCancel(ctx), "") })
 			continue
 		}
 		select {
 		case user := <-c.users:
 			asking.Go(func() {
-				c.ask(user)
+				c.ask(context.WithoutCancel(ctx), user)
 				c.users <- user
 			})
 		default: // all wait for an answer
@@ -85,16 +85,15 @@ func (c *customers) run(ctx context.Context) {
 	}
 }
 
-func (c *customers) ask(user string) {
+func (c *customers) ask(ctx context.Context, user string) {
 	epoch, began := c.judge.begins(), time.Now()
-	variation, err := c.send(user)
+	variation, err := c.send(ctx, user)
 	c.judge.ends(epoch, c.name, user, variation, time.Since(began), err)
 }
 
-func (c *customers) send(user string) (variation string, err error) {
+func (c *customers) send(ctx context.Context, user string) (variation string, err error) {
 	const text = "what is sent comes back"
-	// A reader without a name for its size: the transport cannot send it a second time.
-	request, err := http.NewRequest(http.MethodPost, "http://web/", io.MultiReader(strings.NewReader(text))) //nolint:noctx // it ends with its answer
+	request, err := sendonce.NewRequest(ctx, http.MethodPost, "http://web/", text)
 	if err != nil {
 		return "", err
 	}

@@ -37,7 +37,7 @@ func (c *cluster) startAt(t *testing.T, address, name string, args ...string) *r
 
 func (r *replica) awaitReady(t *testing.T) *replica {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), starting)
 	defer cancel()
 	if err := r.Ready(ctx); err != nil {
 		t.Fatal(err)

