@@ -44,7 +44,7 @@ func TestAPersonCancelsAPlanByTheKeyboardAlone(t *testing.T) {
 	path := "/plans/" + tenant + "/" + p.Name
 	awaitMay(t, b, path)
 	s := chromium.Start(t)
-	s.Open(b.withKey(t, path))
+	s.Open(b.WithKey(t, path))
 	s.TabTo("#cancel input[name=reason]")
 	s.Type(typed)
 	s.Press(chromium.Enter)
@@ -71,7 +71,7 @@ func TestAPersonWithoutScriptAcceptsADrift(t *testing.T) {
 	poll.True(t, patience, "the owner may accept", awaitAccept)
 	s := chromium.Start(t)
 	s.WithoutScript()
-	s.Open(b.withKey(t, path))
+	s.Open(b.WithKey(t, path))
 	s.Focus("#accept input[name=reason]")
 	s.Type("INC-9")
 	s.Press(chromium.Enter)
@@ -96,7 +96,7 @@ func TestAPersonActivatesAPolicyAfterALookAtItsEffect(t *testing.T) {
 	b := openConsole(t, "ann", "authors")
 	awaitMay(t, b, "/policies/by-form")
 	s := chromium.Start(t)
-	s.Open(b.withKey(t, "/policies/by-form"))
+	s.Open(b.WithKey(t, "/policies/by-form"))
 	s.TabTo("#activate button")
 	s.Press(chromium.Enter)
 	s.Await("Activate policy by-form", "ann, groups ", "Reconcile (Rolling) on severity", "Drifts and gates")
@@ -121,7 +121,7 @@ func TestAViewerSeesWhichRightAButtonWants(t *testing.T) {
 		return code == http.StatusOK
 	})
 	s := chromium.Start(t)
-	s.Open(b.withKey(t, path))
+	s.Open(b.WithKey(t, path))
 	const wants = "You may not patch remediationplans in namespace shop: the ClusterRole plumbline-plan-operator has this right."
 	s.Await(wants)
 	if got := s.Eval(`document.querySelector("#cancel button").disabled`); got != "true" {
@@ -150,7 +150,7 @@ func TestAnUpdateLeavesAHalfTypedReasonAlone(t *testing.T) {
 	path := "/plans/" + tenant + "/" + p.Name
 	awaitMay(t, b, path)
 	s := chromium.Start(t)
-	s.Open(b.withKey(t, path))
+	s.Open(b.WithKey(t, path))
 	s.Focus("#cancel input[name=reason]")
 	s.Type("half a rea")
 	p.Status.Phase, p.Status.CompletionTime = v1alpha1.PlanSucceeded, new(metav1.Now().Rfc3339Copy())
@@ -177,7 +177,7 @@ func TestTheFocusIsAtTheReasonOfARefusal(t *testing.T) {
 	awaitMay(t, b, path)
 	s := chromium.Start(t)
 	s.WithoutScript()
-	s.Open(b.withKey(t, path))
+	s.Open(b.WithKey(t, path))
 	p.Status.Phase, p.Status.CompletionTime = v1alpha1.PlanSucceeded, new(metav1.Now().Rfc3339Copy())
 	must(t, asExecutor.Status().Update(t.Context(), p))
 	s.Focus("#pause input[name=reason]")
@@ -201,7 +201,7 @@ func TestAPersonEditsAPolicyAfterALookAtItsChanges(t *testing.T) {
 	awaitMay(t, b, "/policies/edited")
 	s := chromium.Start(t)
 	s.WithoutScript()
-	s.Open(b.withKey(t, "/policies/edited/edit"))
+	s.Open(b.WithKey(t, "/policies/edited/edit"))
 	enter := func(field, value string) {
 		s.Focus("#edit input[name=" + field + "]")
 		s.Type(value)
@@ -215,7 +215,7 @@ func TestAPersonEditsAPolicyAfterALookAtItsChanges(t *testing.T) {
 	must(t, admin.Get(t.Context(), client.ObjectKeyFromObject(p), p))
 	p.Spec.MinimumSeverity = v1alpha1.SeverityCritical
 	must(t, admin.Update(t.Context(), p))
-	s.Open(b.withKey(t, "/policies/edited/edit"))
+	s.Open(b.WithKey(t, "/policies/edited/edit"))
 	enter("maximumDriftAge", "05:00:00")
 	s.Await("The API server takes these values.", "05:00:00")
 	p.Spec.MinimumSeverity = v1alpha1.SeverityLow
@@ -246,7 +246,7 @@ func TestAPersonApprovesAStageAfterALookAtIt(t *testing.T) {
 	must(t, admin.Status().Update(t.Context(), r))
 	b := openConsole(t, "root", superuser)
 	s := chromium.Start(t)
-	s.Open(b.withKey(t, "/releases/"+tenant+"/by-approval"))
+	s.Open(b.WithKey(t, "/releases/"+tenant+"/by-approval"))
 	s.TabTo("#approve button")
 	s.Press(chromium.Enter)
 	s.Await("Approve stage 1 of release shop/by-approval", "You approve stage 1 (10 % of the requests) of run 1, which brings variation next.")
@@ -268,7 +268,7 @@ func TestAnAcceptanceIsAboutTheStateThatThePersonHasSeen(t *testing.T) {
 	d := drifted(t, "changing")
 	b := openConsole(t, "root", superuser)
 	s := chromium.Start(t)
-	s.Open(b.withKey(t, "/objects/"+tenant+"/"+d.Name))
+	s.Open(b.WithKey(t, "/objects/"+tenant+"/"+d.Name))
 	s.Focus("#accept input[name=reason]")
 	s.Type("INC-9")
 	d.Status.Observed.Hash = "pl1:sha256:" + strings.Repeat("e", 64)
