@@ -33,10 +33,12 @@ endif
 # REPORT_FLAGS is added to the report of a stage: -rewrite keeps its times as the table
 # that later runs are compared with.
 REPORT_FLAGS ?=
-# Tests, the API servers that they start and the compiler collect garbage less often, which
-# saves a seventh of their processor time. The servers of the product keep Go's default, and
-# so do benchmarks.
-test-unit test-integration test-floods test-slice test-one e2e chart alerts: export GOGC ?= 400
+# Tests, the API servers that they start, the compiler and the linters collect garbage less
+# often, which saves a seventh of their processor time. The servers of the product keep Go's
+# default, and so do benchmarks.
+verify lint binaries test-unit test-integration test-floods test-slice test-one e2e chart alerts: export GOGC ?= 400
+# The linters collect it more often again near 6 GiB.
+lint: export GOMEMLIMIT ?= 6GiB
 # TIMEOUT of a package that does not set its own, on a machine that is busy.
 TIMEOUT := -timeout 30m
 # A stage of several go test calls has one report. Its make is called with REPORTED.
@@ -179,7 +181,8 @@ test-oldest-envoy: $(CLUSTER_TOOL) ## All that is tried with Envoy, with the old
 	oldest="$$($(CLUSTER_TOOL) which envoy-oldest)"; KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)" PLUMBLINE_LONG=1 ENVOY="$$oldest" ENVOY_OLDEST="$$oldest" $(TEST_INTEGRATION) -p 2 $(GO_TEST_FLAGS) $(call integration,ads envoyxds inject xds mesh abrelease injection)
 
 .PHONY: test-race
-test-race: $(CLUSTER_TOOL) ## Tests that run the product as processes, with the race detector in both.
+test-race: $(CLUSTER_TOOL) ## Tests that run the product as processes, with the race detector in both, and unit tests of packages that only lock.
+	CGO_ENABLED=1 go test -vet=off -race -count=1 $(TIMEOUT) $(GO_TEST_FLAGS) $$(hack/packages.sh locks)
 	PLUMBLINE_LONG=1 PLUMBLINE_RACE=1 $(INTEGRATION) CGO_ENABLED=1 $(TEST_INTEGRATION) -race -p 2 $(GO_TEST_FLAGS) $(call integration,$(SEPARATE))
 	PLUMBLINE_LONG=1 PLUMBLINE_RACE=1 $(INTEGRATION) CGO_ENABLED=1 $(TEST_INTEGRATION) -race -p 1 $(GO_TEST_FLAGS) $(call integration,$(FLOODS))
 
@@ -232,11 +235,11 @@ mesh-long: mesh-chaos e2e-mesh-long ## What the mesh loses on the worst day, for
 .PHONY: chart
 chart: $(CLUSTER_TOOL) ## Render, lint and test the chart with Helm 4, and make a release of it and of small programs.
 	HELM="$$($(CLUSTER_TOOL) which helm)" go test -vet=off $(TIMEOUT) $(GO_TEST_FLAGS) ./test/chart/...
-	cd hack/release && HELM="$$(../../$(CLUSTER_TOOL) which helm)" go test $(TIMEOUT) $(GO_TEST_FLAGS) ./...
+	cd hack/release && HELM="$$(../../$(CLUSTER_TOOL) which helm)" go test -vet=off $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 
 .PHONY: alerts
 alerts: bin/promtool ## Alert rules, runbooks and dashboard, with promtool.
-	cd hack/alerts && PROMTOOL=$(CURDIR)/bin/promtool go test -count=1 $(TIMEOUT) $(GO_TEST_FLAGS) ./...
+	cd hack/alerts && PROMTOOL=$(CURDIR)/bin/promtool go test -vet=off -count=1 $(TIMEOUT) $(GO_TEST_FLAGS) ./...
 
 bin/testreport: $(wildcard hack/testreport/*.go test/harness/waits/*.go)
 	go build -o $@ ./hack/testreport
@@ -251,7 +254,7 @@ e2e: $(CLUSTER_TOOL) bin/testreport binaries ## Tests on a whole cluster with po
 
 .PHONY: e2e-plumbline
 e2e-plumbline: $(CLUSTER_TOOL) ## Plumbline on a whole cluster.
-	go test -count=1 -tags e2e -timeout 40m -v $(GO_TEST_FLAGS) ./test/e2e/...
+	go test -vet=off -count=1 -tags e2e -timeout 40m -v $(GO_TEST_FLAGS) ./test/e2e/...
 
 .PHONY: e2e-mesh-long
 e2e-mesh-long: $(CLUSTER_TOOL) ## Splits on real pods: ten rounds of steps, kills and restarts at once, and a discovery server that is away for ten minutes, longer than tokens live.
@@ -268,11 +271,11 @@ effectiveness-long: $(CLUSTER_TOOL) binaries ## Repairs on real pods and what be
 
 .PHONY: e2e-cluster
 e2e-cluster: ## The clusters themselves: life, repair, end.
-	cd hack/cluster && go test -count=1 -tags cluster $(TIMEOUT) $(GO_TEST_FLAGS) .
+	cd hack/cluster && go test -vet=off -count=1 -tags cluster $(TIMEOUT) $(GO_TEST_FLAGS) .
 
 .PHONY: e2e-demo
 e2e-demo: $(CLUSTER_TOOL) ## The demo on somebody else's cluster, with a registry.
-	go test -count=1 -tags e2e $(TIMEOUT) -v $(GO_TEST_FLAGS) ./test/hack/demo
+	go test -vet=off -count=1 -tags e2e $(TIMEOUT) -v $(GO_TEST_FLAGS) ./test/hack/demo
 
 .PHONY: e2e-long
 e2e-long: $(CLUSTER_TOOL) binaries ## All stories on whole clusters; the demo tells its own twice on each kind of cluster, and the README is followed by copy and paste (35 minutes).

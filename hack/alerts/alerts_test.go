@@ -21,6 +21,7 @@ import (
 
 const (
 	rulesFile     = "../../charts/plumbline/files/alerts/plumbline.rules.yaml"
+	testsFile     = "plumbline.rules.test.yaml"
 	dashboardFile = "../../charts/plumbline/files/dashboards/plumbline.json"
 	metricsPage   = "../../docs/reference/metrics.md"
 	runbooks      = "../../docs/runbooks"
@@ -47,7 +48,7 @@ func TestPromtoolAcceptsTheRules(t *testing.T) {
 }
 
 func TestAlertsFireAndStayQuietAsTheyShould(t *testing.T) {
-	promtool(t, "test", "rules", "plumbline.rules.test.yaml")
+	promtool(t, append([]string{"test", "rules"}, splitTests(t)...)...)
 }
 
 // rules reads all alerts by name.
@@ -73,7 +74,7 @@ func rules(t *testing.T) map[string]rulefmt.Rule {
 }
 
 func TestEveryAlertIsTestedBothWays(t *testing.T) {
-	body, err := os.ReadFile("plumbline.rules.test.yaml")
+	body, err := os.ReadFile(testsFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/prometheus/common v0.71.0
 	github.com/prometheus/prometheus v0.315.0
+	go.yaml.in/yaml/v3 v3.0.5
 )
 
 require (
@@ -220,7 +221,6 @@ require (
 	go.uber.org/multierr v1.11.0 // indirect
 	go.uber.org/zap v1.28.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.6 // indirect
 	golang.org/x/crypto v0.56.0 // indirect
 	golang.org/x/exp v0.0.0-20260709172345-9ea1abe57597 // indirect

@@ -20,13 +20,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/internal/guarddefaults"
 	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 // fleet is what checks see of the world: objects, what the watch has of them, and
@@ -139,7 +139,7 @@ func checksOf(t *testing.T, f *fleet, objects ...client.Object) *Scheduler {
 	}
 	f.views, f.objects, f.looked = map[kube.Key]kube.View{}, map[kube.Key]Reading{}, map[kube.Key]bool{}
 	return &Scheduler{
-		Client: fake.NewClientBuilder().WithScheme(types).WithObjects(objects...).Build(), Agenda: agenda, Watch: NewAhead(f), Trigger: f,
+		Client: fakeclient.NewBuilder(types).WithObjects(objects...).Build(), Agenda: agenda, Watch: NewAhead(f), Trigger: f,
 		Live: f, Guards: f, Defaults: f, Metrics: metrics, MaxConcurrent: 3, Clock: clock.RealClock{}, Log: logr.Discard(),
 	}
 }

@@ -20,7 +20,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -32,6 +31,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/routertest"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals/receive"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 // cached reads objects as a cache does. What is not asked of it here it cannot do.
@@ -55,7 +55,7 @@ func sourcesOf(t *testing.T, objects ...client.Object) *sources {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+	c := fakeclient.NewBuilder(scheme).WithObjects(objects...).
 		WithIndex(&corev1.Pod{}, injectedField, injected).WithIndex(&corev1.Pod{}, podAddressField, podAddresses).WithIndex(&corev1.Service{}, addressField, addresses).
 		WithIndex(&discoveryv1.EndpointSlice{}, sliceField, serviceOfSlice).WithIndex(&v1alpha1.ABRelease{}, releaseField, serviceOfRelease).
 		WithIndex(&v1alpha1.Baseline{}, quarantineField, inQuarantine).Build()

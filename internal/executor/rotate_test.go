@@ -14,13 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/evidence/storetest"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 // heads are those of the chains of one Environment.
@@ -87,7 +87,7 @@ func TestANewKeyEndsTheRangesOfTheOldOneInAllChains(t *testing.T) {
 			}
 			return nil
 		}
-		executor := &exec.Executor{Client: fake.NewClientBuilder().WithScheme(kinds).WithObjects(l).Build(), Namespace: "plumbline-system"}
+		executor := &exec.Executor{Client: fakeclient.NewBuilder(kinds).WithObjects(l).Build(), Namespace: "plumbline-system"}
 		executor.Evidence = &exec.Recorder{
 			Writer: evidence.Writer{Store: store, Signer: now, Old: []evidence.Signer{before}, Keys: ring},
 			Heads:  kept, Ends: noEnds{}, Builder: evidence.Builder{Version: "test"}, Now: time.Now,

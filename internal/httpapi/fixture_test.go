@@ -21,7 +21,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
@@ -33,6 +32,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/portforward"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 // inMemory is a cluster in memory, with a caller.
@@ -83,7 +83,7 @@ func newCluster(t *testing.T, hooks interceptor.Funcs, objects ...client.Object)
 		}
 	}
 	return &inMemory{
-		WithWatch: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(hooks).
+		WithWatch: fakeclient.NewBuilder(scheme).WithObjects(objects...).WithInterceptorFuncs(hooks).
 			WithStatusSubresource(&v1alpha1.Baseline{}, &v1alpha1.RemediationPlan{}, &v1alpha1.RemediationRequest{}, &v1alpha1.RemediationPolicy{}, &v1alpha1.ABRelease{}).Build(),
 		user:  authenticationv1.UserInfo{Username: "alice", Groups: []string{"sre", "dev"}},
 		proxy: archive(t).Proxy(), forward: clitest.MeshOf().Forward(t),

@@ -29,12 +29,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/notify"
 	"github.com/plumbline-dev/plumbline/pkg/notify/deliver"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -117,7 +117,7 @@ func newWorld(t *testing.T, change func(*Config), objects ...client.Object) *wor
 	if err := corev1.AddToScheme(types); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, client: fake.NewClientBuilder().WithScheme(types).WithObjects(objects...).Build()}
+	w := &world{t: t, client: fakeclient.NewBuilder(types).WithObjects(objects...).Build()}
 	config := Config{
 		Namespace: own, Live: w.client, Cached: w.client, Registry: prometheus.NewRegistry(), Log: funcr.New(w.log, funcr.Options{}),
 		Settings: Settings{

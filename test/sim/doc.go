@@ -28,7 +28,8 @@
 //
 // A simulation that finds nothing shows something only if it would find it. Each
 // mutant is the executor without one protection, and has a promise that has to
-// break first, in the same worlds in which the real one keeps it:
+// break first, in the same worlds in which the real one keeps it. The quick run begins
+// with the seeds of testdata/mutants.golden, and a long run searches for them:
 //
 //	writes carry no uid                        I10  makes a deleted object anew
 //	nothing is fenced before a plan ends       I5   writes after the end

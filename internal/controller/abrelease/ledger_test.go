@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 // A release whose first decision the cache had not seen yet was taken for one that has
@@ -29,7 +29,7 @@ func TestADecisionThatTheCacheHasNotSeenIsNotLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid-1"}}
-	c := fake.NewClientBuilder().WithScheme(kinds).WithObjects(r).WithStatusSubresource(r).Build()
+	c := fakeclient.NewBuilder(kinds).WithObjects(r).WithStatusSubresource(r).Build()
 	ledger := &Ledger{Live: c, Client: c, Namespace: "plumbline-system", Clock: clock.RealClock{}}
 	service := types.NamespacedName{Namespace: "shop", Name: "web"}
 	cached := &v1alpha1.ABRelease{}
@@ -66,7 +66,7 @@ func stand(t *testing.T, data map[string]string) (ledger *Ledger, c client.Clien
 	}
 	r = &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid-1"}}
 	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: release.LedgerName}, Data: data}
-	c = fake.NewClientBuilder().WithScheme(kinds).WithObjects(r, stored).Build()
+	c = fakeclient.NewBuilder(kinds).WithObjects(r, stored).Build()
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(r), r); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestAReleaseThatIsThereIsNotSettledByACacheThatIsBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &v1alpha1.ABRelease{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid-2"}}
-	c := fake.NewClientBuilder().WithScheme(kinds).WithObjects(r).WithStatusSubresource(r).Build()
+	c := fakeclient.NewBuilder(kinds).WithObjects(r).WithStatusSubresource(r).Build()
 	leads := &Ledger{Live: c, Client: c, Namespace: "plumbline-system", Clock: clock.RealClock{}}
 	before := &Ledger{Live: c, Client: c, Namespace: "plumbline-system", Clock: clock.RealClock{}}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(r), r); err != nil {

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plumbline-dev/plumbline/internal/elected"
@@ -26,6 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/routertest"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -81,7 +81,7 @@ func newWorld(t *testing.T) *world {
 		},
 		TrafficSplit: v1alpha1.TrafficSplit{Type: "Percentage", Percentages: map[string]v1alpha1.Percentage{"stable": v1alpha1.Percent(90), "canary": v1alpha1.Percent(10)}},
 	}
-	c := fake.NewClientBuilder().WithScheme(kinds).WithObjects(release).WithStatusSubresource(release).Build()
+	c := fakeclient.NewBuilder(kinds).WithObjects(release).WithStatusSubresource(release).Build()
 	w := &world{T: t, clock: clocktesting.NewFakeClock(noon), ready: map[string]int{"stable": 1, "canary": 1}, events: events.NewFakeRecorder(100)}
 	w.Reconciler = &Reconciler{
 		Client: c, Endpoints: w, Mesh: w, Routers: w, Recorder: w.events, Clock: w.clock, Log: logr.Discard(),

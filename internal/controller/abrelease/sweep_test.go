@@ -17,11 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 // sight is what a leader sees of Services and of the routes of proxies.
@@ -59,7 +59,7 @@ func newSwept(t *testing.T, data map[string]string, objects ...client.Object) *s
 		t.Fatal(err)
 	}
 	s := &swept{
-		T: t, Client: fake.NewClientBuilder().WithScheme(kinds).WithObjects(append(objects, stored)...).Build(),
+		T: t, Client: fakeclient.NewBuilder(kinds).WithObjects(append(objects, stored)...).Build(),
 		sight: &sight{there: map[types.NamespacedName]bool{}, reported: map[types.NamespacedName]bool{}}, clock: clocktesting.NewFakeClock(noon), metrics: metrics,
 	}
 	s.elect()

@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -30,6 +29,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/effect"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/window"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 var deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
@@ -144,7 +144,7 @@ func newWorld(t *testing.T, a *v1alpha1.EffectivenessAssessment, objects ...clie
 	w := &world{t: t, clock: testingclock.NewFakePassiveClock(noon), target: deployment("shop:1")}
 	baseline := &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deployments.apps.web"}}
 	objects = append(objects, a, baseline)
-	w.client = fake.NewClientBuilder().WithScheme(types).WithObjects(objects...).WithStatusSubresource(a, baseline).WithInterceptorFuncs(interceptor.Funcs{
+	w.client = fakeclient.NewBuilder(types).WithObjects(objects...).WithStatusSubresource(a, baseline).WithInterceptorFuncs(interceptor.Funcs{
 		SubResourcePatch: w.patch,
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			w.reads++

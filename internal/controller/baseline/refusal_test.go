@@ -17,12 +17,12 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 var (
@@ -135,7 +135,7 @@ func reconcilerThatMeets(t *testing.T, refuse func(*v1alpha1.Baseline) error, b 
 	if err := v1alpha1.AddToScheme(types); err != nil {
 		t.Fatal(err)
 	}
-	c := fake.NewClientBuilder().WithScheme(types).WithObjects(b).WithStatusSubresource(b).WithInterceptorFuncs(interceptor.Funcs{
+	c := fakeclient.NewBuilder(types).WithObjects(b).WithStatusSubresource(b).WithInterceptorFuncs(interceptor.Funcs{
 		SubResourceUpdate: func(ctx context.Context, c client.Client, name string, obj client.Object, options ...client.SubResourceUpdateOption) error {
 			if b, is := obj.(*v1alpha1.Baseline); is && refuse != nil {
 				if err := refuse(b); err != nil {

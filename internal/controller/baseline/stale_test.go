@@ -11,12 +11,12 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/internal/checks"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 // reconcilerOn is a Reconciler on an API server that holds these objects.
@@ -29,7 +29,7 @@ func reconcilerOn(t *testing.T, objects ...client.Object) *Reconciler {
 	if err := v1alpha1.AddToScheme(types); err != nil {
 		t.Fatal(err)
 	}
-	c := fake.NewClientBuilder().WithScheme(types).WithObjects(objects...).Build()
+	c := fakeclient.NewBuilder(types).WithObjects(objects...).Build()
 	r := &Reconciler{Client: c, Live: c, Agenda: checks.NewAgenda()}
 	r.Prepare()
 	return r

@@ -16,13 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testingclock "k8s.io/utils/clock/testing"
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/internal/lag"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 var (
@@ -85,7 +85,7 @@ func TestTheNumberOfDriftedObjectsIsStoredASecondLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	guard := specGuard("web", kind("apps/v1", "Deployment"))
-	client := fake.NewClientBuilder().WithScheme(types).WithObjects(&guard).WithStatusSubresource(&guard).Build()
+	client := fakeclient.NewBuilder(types).WithObjects(&guard).WithStatusSubresource(&guard).Build()
 	c := &Status{Client: client, Clock: clock, Kinds: kinds{Synced: true}}
 	ref := specguard.GuardRef{Namespace: "shop", Name: "web"}
 	snapshot := &guards.Snapshot{Refs: map[specguard.GuardRef]time.Time{ref: epoch}}
@@ -219,7 +219,7 @@ func TestReconcileActsOnChangesOnly(t *testing.T) {
 	}
 	g := specGuard("g", kind("apps/v1", "Deployment"))
 	g.Spec.Suspend = &v1alpha1.Suspension{Reason: "maintenance", EndTime: metav1.NewTime(epoch.Add(time.Minute))}
-	c := fake.NewClientBuilder().WithScheme(types).WithRESTMapper(mapperWithOurs()).WithObjects(&g).Build()
+	c := fakeclient.NewBuilder(types).WithRESTMapper(mapperWithOurs()).WithObjects(&g).Build()
 	clk := testingclock.NewFakePassiveClock(epoch)
 	w := &watches{}
 	changed := 0

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/internal/guarddefaults"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 func with(d v1alpha1.GuardDefaults, change func(*v1alpha1.GuardDefaultsSpec)) v1alpha1.GuardDefaults {
@@ -34,7 +34,7 @@ func apiServer(t *testing.T, objects ...client.Object) client.Client {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.GuardDefaults{}).Build()
+	return fakeclient.NewBuilder(scheme).WithObjects(objects...).WithStatusSubresource(&v1alpha1.GuardDefaults{}).Build()
 }
 
 // What is known is told once all of it is, and told again only when it changes.

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/internal/guarddefaults"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/conditions"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 func defaults(name, environment string, age time.Duration) v1alpha1.GuardDefaults {
@@ -68,7 +68,7 @@ func TestGuardDefaultsAlwaysHaveTheirConditions(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, second, lost := defaults("first", "", time.Hour), defaults("second", "", 0), defaults("lost", "nowhere", 0)
-	c := fake.NewClientBuilder().WithScheme(types).WithObjects(&first, &second, &lost).WithStatusSubresource(&v1alpha1.GuardDefaults{}).Build()
+	c := fakeclient.NewBuilder(types).WithObjects(&first, &second, &lost).WithStatusSubresource(&v1alpha1.GuardDefaults{}).Build()
 	controller := &Controller{Client: c, Clock: testingclock.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
 	if _, err := controller.Reconcile(t.Context(), all); err != nil {
 		t.Fatal(err)

@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 // viewOf reads one cluster guard that says so of its mass drift.
@@ -34,7 +34,7 @@ func viewOf(t *testing.T, status v1alpha1.GuardStatus, more ...client.Object) *v
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	g := &v1alpha1.ClusterSpecGuard{ObjectMeta: metav1.ObjectMeta{Name: "platform", CreationTimestamp: metav1.NewTime(now)}, Status: status}
 	g.Spec.Resources = []v1alpha1.GuardedResource{{APIVersion: "apps/v1", Kind: "Deployment"}}
-	reader := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(
+	reader := fakeclient.NewBuilder(scheme).WithRESTMapper(mapper).WithObjects(
 		g, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "bank"}},
 	).WithObjects(more...).Build()
 	v, err := (&Guards{Mapper: mapper, Clock: testingclock.NewFakePassiveClock(now)}).Read(t.Context(), reader)

@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/notify"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -60,7 +60,7 @@ func readerOf(t *testing.T, objects ...client.Object) client.Client {
 	if err := v1alpha1.AddToScheme(types); err != nil {
 		t.Fatal(err)
 	}
-	return fake.NewClientBuilder().WithScheme(types).WithObjects(objects...).Build()
+	return fakeclient.NewBuilder(types).WithObjects(objects...).Build()
 }
 
 func watch(t *testing.T) *watcher {

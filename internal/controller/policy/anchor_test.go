@@ -17,12 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 var anchoredAt = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -42,7 +42,7 @@ func newAnchored(t *testing.T, objects ...client.Object) *anchored {
 		t.Fatal(err)
 	}
 	l := &v1alpha1.RemediationLedger{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: "production"}}
-	c := fake.NewClientBuilder().WithScheme(kinds).WithStatusSubresource(l).WithObjects(append(objects, l)...).Build()
+	c := fakeclient.NewBuilder(kinds).WithStatusSubresource(l).WithObjects(append(objects, l)...).Build()
 	a := &anchored{T: t, clock: clocktesting.NewFakePassiveClock(anchoredAt)}
 	log := funcr.New(func(_, args string) { a.told = append(a.told, args) }, funcr.Options{})
 	contradicted, err := NewContradicted(prometheus.NewRegistry())

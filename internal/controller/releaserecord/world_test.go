@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/plumbline-dev/plumbline/internal/elected"
@@ -25,6 +24,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/evidence/storetest"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 const (
@@ -102,7 +102,7 @@ func newWorld(t *testing.T) *world {
 	}
 	return &world{
 		T: t, store: &storetest.Memory{}, key: key, ring: ring, heads: map[string]evidence.Head{}, asked: map[string]bool{},
-		api: fake.NewClientBuilder().WithScheme(kinds).WithObjects(namespace("shop"), namespace("lone"), namespace(system), &v1alpha1.Environment{
+		api: fakeclient.NewBuilder(kinds).WithObjects(namespace("shop"), namespace("lone"), namespace(system), &v1alpha1.Environment{
 			ObjectMeta: metav1.ObjectMeta{Name: "production", UID: "uid-of-production"},
 			Spec:       v1alpha1.EnvironmentSpec{NamespaceSelector: metav1.LabelSelector{MatchLabels: map[string]string{"name": "shop"}}},
 		}).Build(),

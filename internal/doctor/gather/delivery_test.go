@@ -9,10 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/internal/doctor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 // deliveryObjects are a release whose run asks queries, one that is held without a rollout, and strategies of
@@ -55,7 +55,7 @@ func TestDelivery_IsReadWhereItMatters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &reader{
-				client:   fake.NewClientBuilder().WithScheme(scheme).WithObjects(deliveryObjects()...).Build(),
+				client:   fakeclient.NewBuilder(scheme).WithObjects(deliveryObjects()...).Build(),
 				snapshot: &doctor.Snapshot{Namespace: "plumbline-system", Workloads: tc.workloads},
 			}
 			r.delivery(t.Context())

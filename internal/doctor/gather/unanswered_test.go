@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/internal/doctor"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 func TestTheNewestAssessmentTellsWhetherASourceAnswers(t *testing.T) {
@@ -27,7 +27,7 @@ func TestTheNewestAssessmentTellsWhetherASourceAnswers(t *testing.T) {
 		return a
 	}
 	never := &v1alpha1.EffectivenessAssessment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "never-asked"}}
-	r := &reader{snapshot: &doctor.Snapshot{}, client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+	r := &reader{snapshot: &doctor.Snapshot{}, client: fakeclient.NewBuilder(scheme).WithObjects(
 		assessment("old", time.Hour, v1alpha1.ComponentAssessed, v1alpha1.ComponentNotAnswered),
 		assessment("new", time.Minute, v1alpha1.ComponentNotAnswered, v1alpha1.ComponentAssessed),
 		assessment("newest", time.Second, v1alpha1.ComponentNotConfigured, v1alpha1.ComponentNotConfigured), never,

@@ -26,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -36,6 +35,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/ledger"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
 // epoch is a Monday, 10:00 UTC.
@@ -196,7 +196,7 @@ func (w *world) newClient() client.Client {
 		mapper.Add(v1alpha1.GroupVersion.WithKind(kind), scope)
 	}
 	environment := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "production"}}
-	return fake.NewClientBuilder().WithScheme(kinds).WithRESTMapper(mapper).
+	return fakeclient.NewBuilder(kinds).WithRESTMapper(mapper).
 		WithObjects(w.policy, w.plan, environment, w.newBaseline()).
 		WithStatusSubresource(&v1alpha1.RemediationPlan{}, &v1alpha1.RemediationLedger{}, &v1alpha1.Baseline{}, &v1alpha1.Environment{}).
 		WithInterceptorFuncs(interceptor.Funcs{Get: w.get, List: w.list, Create: w.create, SubResourceUpdate: w.updateStatus, SubResourcePatch: w.patchStatus}).

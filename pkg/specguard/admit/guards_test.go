@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
+	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -57,7 +57,7 @@ func keepGuards(t *testing.T) *guardsWorld {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	kinds, kube := &widgetKinds{goOn: make(chan struct{})}, fake.NewClientBuilder().WithScheme(scheme).Build()
+	kinds, kube := &widgetKinds{goOn: make(chan struct{})}, fakeclient.NewBuilder(scheme).Build()
 	w := &guardsWorld{t: t, kinds: kinds, kube: kube, Guards: &Guards{
 		cfg:    GuardsConfig{Mapper: kinds, Log: quiet()},
 		cached: kube, direct: kube,
