@@ -15,13 +15,14 @@ import (
 
 func TestFewFailuresOfRealPartsRunAgain(t *testing.T) {
 	failed := func(names ...string) (events []string) {
-		pkg, test := "test/integration/a", ""
+		last := "test/integration/a"
 		for _, name := range names {
-			pkg, test, _ = strings.Cut(name, " ")
+			pkg, test, _ := strings.Cut(name, " ")
+			last = pkg
 			events = append(events, `{"Action":"output","Package":"`+module+pkg+`","Test":"`+test+`","Output":"    a_test.go:6: it is bad\n"}`,
 				`{"Action":"fail","Package":"`+module+pkg+`","Test":"`+test+`"}`)
 		}
-		return append(events, `{"Action":"fail","Package":"`+module+pkg+`","Elapsed":1}`)
+		return append(events, `{"Action":"fail","Package":"`+module+last+`","Elapsed":1}`)
 	}
 	says := func(text string, events []string) []string {
 		return append([]string{`{"Action":"output","Package":"` + module + `test/integration/a","Output":"` + text + `\n"}`}, events...)

@@ -75,7 +75,7 @@ func problemsIn(found *records.Found, chain string) []evidence.Problem {
 }
 
 func problemsOf(problems []evidence.Problem) *Table {
-	t := &Table{Caption: "What is wrong with the records", Columns: []string{"Problem", "Reason"}, Empty: "No problem was found."}
+	t := &Table{Caption: "Problems of the records", Columns: []string{"Problem", "Reason"}, Empty: "No problem was found."}
 	for _, p := range problems {
 		t.Rows = append(t.Rows, texts(string(p.Kind), p.String()))
 	}

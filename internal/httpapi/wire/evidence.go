@@ -39,8 +39,8 @@ type Evidence struct {
 	// Envelopes are the DSSE envelopes of the records, in their order.
 	Envelopes []json.RawMessage `json:"envelopes"`
 	Verified  bool              `json:"verified" doc:"Each record of the chain is signed by a known key, the chain has no gap, and it goes as far as it should."`
-	Problems  []string          `json:"problems" doc:"What is wrong with the chain; empty if it is verified."`
-	Warnings  []string          `json:"warnings,omitempty" doc:"What the records were not compared with."`
+	Problems  []string          `json:"problems" doc:"The problems of the chain; empty if it is verified."`
+	Warnings  []string          `json:"warnings,omitempty" doc:"The sources that the records were not compared with."`
 }
 
 // EvidenceChain says which records of a chain are those of the plan. Records of other plans may stand between the

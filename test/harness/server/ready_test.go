@@ -26,7 +26,7 @@ func TestAProcessThatDoesNotGetReadySaysWhy(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(health.Close)
-	p := &Process{Health: strings.TrimPrefix(health.URL, "http://"), cmd: exec.Command("server"), log: &lockedBuffer{}, exited: make(chan error, 1)} //nolint:noctx // it is not started
+	p := &Process{Health: strings.TrimPrefix(health.URL, "http://"), cmd: &exec.Cmd{Path: "server"}, log: &lockedBuffer{}, exited: make(chan error, 1)}
 	if err := p.Ready(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "last seen: the caches are not synced") {
 		t.Errorf("got %v", err)
 	}

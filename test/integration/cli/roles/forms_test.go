@@ -131,7 +131,7 @@ func TestAViewerSeesWhichRightAButtonWants(t *testing.T) {
 	s.Type("INC-9")
 	s.Press(chromium.Enter)
 	complainsAboutNothing(t, s)
-	response, err := b.PostForm(b.base+path+"/cancel", url.Values{"reason": {"INC-9"}})
+	response, err := b.PostForm(b.Base+path+"/cancel", url.Values{"reason": {"INC-9"}})
 	must(t, err)
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusForbidden {

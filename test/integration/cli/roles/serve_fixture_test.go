@@ -34,6 +34,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/serve"
 	"github.com/plumbline-dev/plumbline/internal/serve/door"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/console"
 	"github.com/plumbline-dev/plumbline/test/harness/inprocess"
 	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/selfsigned"
@@ -153,7 +154,7 @@ func serveConfig(t *testing.T) *rest.Config {
 func (s *served) as(t *testing.T, token string) *browser {
 	t.Helper()
 	connections := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.roots, MinVersion: tls.VersionTLS13}}
-	b := &browser{Client: &http.Client{Transport: bearing{token, connections}}, base: s.base}
+	b := &browser{&console.Console{Client: &http.Client{Transport: bearing{token, connections}}, Base: s.base}}
 	t.Cleanup(connections.CloseIdleConnections)
 	return b
 }

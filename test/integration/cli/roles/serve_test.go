@@ -95,14 +95,14 @@ func TestTheAPIShowsWhatItsCallerMayRead(t *testing.T) {
 	t.Run("a viewer of all", func(t *testing.T) {
 		b := s.as(t, tokenOf(viewer))
 		for path := range reads {
-			b.want(t, "/api/v1/"+path, http.StatusOK, &[]any{})
+			b.Want(t, "/api/v1/"+path, http.StatusOK, &[]any{})
 		}
-		b.want(t, "/api/v1/guards", http.StatusOK, &[]any{})
+		b.Want(t, "/api/v1/guards", http.StatusOK, &[]any{})
 		for _, p := range []*v1alpha1.RemediationPlan{ours, theirs} {
-			b.want(t, "/api/v1/remediation/plans/"+string(p.UID), http.StatusOK, &wire.Plan{})
+			b.Want(t, "/api/v1/remediation/plans/"+string(p.UID), http.StatusOK, &wire.Plan{})
 		}
 		var me wire.Whoami
-		b.want(t, "/api/v1/whoami", http.StatusOK, &me)
+		b.Want(t, "/api/v1/whoami", http.StatusOK, &me)
 		if diff := cmp.Diff(wire.Whoami{ID: "uid-of-" + viewer, User: userOf(viewer), Groups: []string{viewer, "system:authenticated"}}, me); diff != "" {
 			t.Errorf("whoami (-want +got):\n%s", diff)
 		}
@@ -127,8 +127,8 @@ func TestTheAPIShowsWhatItsCallerMayRead(t *testing.T) {
 			}
 			wantForbidden(t, b, path+and+"namespace="+neighbor, wire.MissingRight{Verb: "list", Kind: kindOf(path), Namespace: neighbor})
 		}
-		b.want(t, "/api/v1/remediation/plans/"+string(ours.UID), http.StatusOK, &wire.Plan{})
-		b.want(t, "/api/v1/remediation/plans/"+tenant+".ours", http.StatusOK, &wire.Plan{})
+		b.Want(t, "/api/v1/remediation/plans/"+string(ours.UID), http.StatusOK, &wire.Plan{})
+		b.Want(t, "/api/v1/remediation/plans/"+tenant+".ours", http.StatusOK, &wire.Plan{})
 		// The id and the name of an object elsewhere tell nothing.
 		for there, missing := range map[string]string{string(theirs.UID): "00000000-0000-4000-8000-000000000000", neighbor + ".theirs": neighbor + ".none"} {
 			code, body := b.send(t, "/api/v1/remediation/plans/"+there)
@@ -218,7 +218,7 @@ func TestACallerIsKnownByTheToken(t *testing.T) {
 				return
 			}
 			var me wire.Whoami
-			b.want(t, "/api/v1/whoami", http.StatusOK, &me)
+			b.Want(t, "/api/v1/whoami", http.StatusOK, &me)
 			if me.User != robot {
 				t.Errorf("the caller is %q", me.User)
 			}
@@ -241,11 +241,11 @@ func TestAnOddNameIsOneCallerAlone(t *testing.T) {
 	for i, name := range oddNames {
 		b := s.as(t, "token-odd-"+strconv.Itoa(i))
 		var me wire.Whoami
-		b.want(t, "/api/v1/whoami", http.StatusOK, &me)
+		b.Want(t, "/api/v1/whoami", http.StatusOK, &me)
 		if me.User != name {
 			t.Errorf("%q is %q", name, me.User)
 		}
-		b.want(t, "/api/v1/remediation/plans/"+tenant+".seen-by-odd-names", http.StatusOK, &wire.Plan{}) // as a viewer
+		b.Want(t, "/api/v1/remediation/plans/"+tenant+".seen-by-odd-names", http.StatusOK, &wire.Plan{}) // as a viewer
 		if code, body := b.write(t, "POST", "remediation/plans/"+tenant+".seen-by-odd-names/cancel", "{}"); code != http.StatusForbidden {
 			t.Errorf("%q cancels a plan: %d %s", name, code, body)
 		}
@@ -284,7 +284,7 @@ func TestWhatIsTakenAwayEndsWithTheMemory(t *testing.T) {
 			t.Errorf("%s: %d %s", name, code, body)
 		}
 	}
-	ofFired.want(t, "/api/v1/whoami", http.StatusOK, &wire.Whoami{})
+	ofFired.Want(t, "/api/v1/whoami", http.StatusOK, &wire.Whoami{})
 
 	must(t, admin.Delete(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "leaving-plumbline-view"}}))
 	awaitDenied(t, "system:serviceaccount:"+tenant+":leaving")
@@ -302,7 +302,7 @@ func TestWhatIsTakenAwayEndsWithTheMemory(t *testing.T) {
 			return code == http.StatusUnauthorized
 		})
 	}
-	ofAccount.want(t, "/api/v1/whoami", http.StatusOK, &wire.Whoami{}) // another token of the account stays
+	ofAccount.Want(t, "/api/v1/whoami", http.StatusOK, &wire.Whoami{}) // another token of the account stays
 }
 
 // awaitDenied waits until the API server denies a user to read plans of the tenant.
