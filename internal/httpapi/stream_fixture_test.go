@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -96,10 +97,17 @@ func onStage(t *testing.T, hooks interceptor.Funcs, test func(*testing.T, *stage
 			t.Error(err)
 		}
 		synctest.Wait()
-		if len(s.streams.feeds)+len(s.streams.open) > 0 {
-			t.Errorf("streams are left: %v %v", s.streams.feeds, s.streams.open)
+		if len(s.streams.feeds)+len(s.open()) > 0 {
+			t.Errorf("streams are left: %v %v", s.streams.feeds, s.open())
 		}
 	})
+}
+
+// open returns how many streams each user has.
+func (s *stage) open() map[string]int {
+	s.streams.mu.Lock()
+	defer s.streams.mu.Unlock()
+	return maps.Clone(s.streams.open)
 }
 
 // pass lets time pass on the clock of the test, until each goroutine waits.

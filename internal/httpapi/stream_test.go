@@ -113,8 +113,8 @@ func TestASocketThatAnswersNoPingEnds(t *testing.T) {
 		silent := s.dialSocket("", nil)
 		defer func() { _ = silent.CloseNow() }() // the server has closed it
 		pass(pingInterval + writeWithin)
-		if s.streams.open["alice"] != 1 {
-			t.Errorf("the streams are %v", s.streams.open)
+		if s.open()["alice"] != 1 {
+			t.Errorf("the streams are %v", s.open())
 		}
 		pass(10 * pingInterval)
 		s.hear(answers, s.carryOutOf("shop")...)
@@ -152,12 +152,12 @@ func TestACallerWhoDoesNotReadEndsTheStream(t *testing.T) {
 		begun := time.Now()
 		s.create(newPlan("shop", "plan"))
 		pass(writeWithin - time.Second)
-		if s.streams.open["alice"] != 1 {
-			t.Errorf("after %s the streams are %v", time.Since(begun), s.streams.open)
+		if s.open()["alice"] != 1 {
+			t.Errorf("after %s the streams are %v", time.Since(begun), s.open())
 		}
 		pass(time.Second)
-		if len(s.streams.open) > 0 {
-			t.Errorf("after %s the streams are %v", time.Since(begun), s.streams.open)
+		if len(s.open()) > 0 {
+			t.Errorf("after %s the streams are %v", time.Since(begun), s.open())
 		}
 	})
 }
