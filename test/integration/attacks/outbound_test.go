@@ -96,6 +96,7 @@ func TestTheValuesThatNameAPlaceAreKnown(t *testing.T) {
 	found := leadingValues("", schema)
 	slices.Sort(found)
 	want := []string{
+		"api.hosts",             // names that callers ask for, and no place that we connect to
 		"executor.evidence.url", // where the executor keeps its records
 		"gateway.hosts",         // domains that clients outside ask for, and no place that we connect to
 		"gateway.port",          // where the gateway listens, and its Service
