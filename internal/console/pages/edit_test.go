@@ -5,7 +5,6 @@ package pages
 import (
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,7 +13,6 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // A policy is saved as the page has shown the changes, and no object is stored before.
@@ -53,7 +51,7 @@ func TestAPolicyIsSavedAfterALookAtItsChanges(t *testing.T) {
 	values["allowedDays"] = []string{"monday", "friday"}
 	w := b.post("/policies/production/edit", values)
 	body := w.Body.String()
-	golden.Check(t, filepath.Join("testdata", "edit-changes.html"), body)
+	checkGolden(t, "edit-changes", body)
 	checkStructure(t, "changes", body)
 	if diff := cmp.Diff(before, versions(b)); w.Code != http.StatusOK || diff != "" {
 		t.Errorf("%d, and something was stored: %s", w.Code, diff)

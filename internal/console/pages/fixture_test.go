@@ -50,7 +50,7 @@ func (a asked) Forward(target portforward.Target) *http.Client { return a.Cluste
 
 func (a asked) Now() time.Time { return a.now() }
 
-// alice may read all. A test says what else she may.
+// alice may read all. A test gives her other rights.
 func alice() authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{Username: "alice", Groups: []string{"sre", "system:authenticated"}}
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +20,6 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/console"
 	"github.com/plumbline-dev/plumbline/internal/httpapi"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // workshop is the shop, with plans of which something can be asked.
@@ -144,7 +142,7 @@ func TestAFormAsksInTheNameOfTheCaller(t *testing.T) {
 	}
 }
 
-// What was typed is still there, the reason of the refusal is beside it, and the focus is at the fault.
+// The typed text is still there, the reason of the refusal is beside it, and the focus is at the fault.
 func TestAFormThatIsRefusedIsShownAgain(t *testing.T) {
 	long := strings.Repeat("x", 257)
 	for name, tc := range map[string]struct {
@@ -292,38 +290,5 @@ func TestAFormNeedsTheKeyAndTheOriginOfTheConsole(t *testing.T) {
 	}
 	if seen < 9*len(slices.Concat(planVerbs(), objectVerbs(), policyVerbs(), releaseVerbs())) {
 		t.Errorf("only %d requests were sent", seen)
-	}
-}
-
-// The golden pages of the reader have barred buttons; these are of a user who may press them, and of one who was
-// refused.
-func TestFormsAreShownToThoseWhoMay(t *testing.T) {
-	for name, send := range map[string]func(*browser) *httptest.ResponseRecorder{
-		"plan-operator":   func(b *browser) *httptest.ResponseRecorder { return b.get("/plans/shop/later") },
-		"object-owner":    func(b *browser) *httptest.ResponseRecorder { return b.get("/objects/shop/deployments.apps.web") },
-		"release-owner":   func(b *browser) *httptest.ResponseRecorder { return b.get("/releases/shop/web") },
-		"activate-author": func(b *browser) *httptest.ResponseRecorder { return b.get("/policies/production/activate") },
-		"cancel-refused": func(b *browser) *httptest.ResponseRecorder {
-			return b.post("/plans/shop/later/cancel", url.Values{"reason": {strings.Repeat("x", 257)}})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := open(t, workshop(t), alice())
-			b.cluster.Allows = allowsAll
-			body := send(b).Body.String()
-			checkStructure(t, name, body)
-			golden.Check(t, filepath.Join("testdata", name+".html"), body)
-		})
-	}
-}
-
-func TestThePreviewShowsTheWriteOfARemediation(t *testing.T) {
-	b := open(t, clitest.Shop(t, clitest.ActiveBy("alice")), alice())
-	b.cluster.Allows = allowsAll
-	body := b.get("/objects/shop/deployments.apps.web/remediate?policy=production").Body.String()
-	checkStructure(t, "preview", body)
-	golden.Check(t, filepath.Join("testdata", "remediate-write.html"), body)
-	if !strings.Contains(body, "The write would lead to the authorized state.") || buttons(t, body)["remediate"] != "" {
-		t.Errorf("no write is shown: %s", body)
 	}
 }

@@ -3,14 +3,18 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,15 +36,35 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
+// bases are the golden pages from which others differ in a part.
+var bases = map[string]string{
+	"activate": "policy", "activate-author": "policy", "approve": "release", "cancel-refused": "sent", "drift-filtered": "drift",
+	"object-owner": "object", "plan-operator": "sent", "promote": "release", "proxies-filtered": "proxies", "release-owner": "release",
+	"remediate-write": "remediate",
+}
+
+// checkGolden compares a page with its golden file, or the difference from its base with that of the file.
+func checkGolden(t *testing.T, name, body string) {
+	t.Helper()
+	if base, differs := bases[name]; differs {
+		golden.CheckDifference(t, base+".html", filepath.Join("testdata", name+".diff"), body)
+		return
+	}
+	golden.Check(t, filepath.Join("testdata", name+".html"), body)
+}
+
 func TestEachPageShowsTheShop(t *testing.T) {
 	b := open(t, shop(t), alice())
-	for name, target := range targets {
+	names := slices.SortedFunc(maps.Keys(targets), func(x, y string) int {
+		return cmp.Or(cmp.Compare(bases[x], bases[y]), cmp.Compare(x, y)) // whole pages first
+	})
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			w := b.get(target)
+			w := b.get(targets[name])
 			if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/html; charset=utf-8" {
 				t.Errorf("%d %s", w.Code, w.Header())
 			}
-			golden.Check(t, filepath.Join("testdata", name+".html"), w.Body.String())
+			checkGolden(t, name, w.Body.String())
 		})
 	}
 	if b.log.Len() > 0 {
@@ -371,5 +395,38 @@ func TestTheFirstLoadIsSmall(t *testing.T) {
 	}
 	if assets == 0 {
 		t.Error("no asset was counted")
+	}
+}
+
+// The golden pages of the reader have barred buttons; these are of a user who may press them, and of one who was
+// refused.
+func TestFormsAreShownToThoseWhoMay(t *testing.T) {
+	for name, send := range map[string]func(*browser) *httptest.ResponseRecorder{
+		"plan-operator":   func(b *browser) *httptest.ResponseRecorder { return b.get("/plans/shop/later") },
+		"object-owner":    func(b *browser) *httptest.ResponseRecorder { return b.get("/objects/shop/deployments.apps.web") },
+		"release-owner":   func(b *browser) *httptest.ResponseRecorder { return b.get("/releases/shop/web") },
+		"activate-author": func(b *browser) *httptest.ResponseRecorder { return b.get("/policies/production/activate") },
+		"cancel-refused": func(b *browser) *httptest.ResponseRecorder {
+			return b.post("/plans/shop/later/cancel", url.Values{"reason": {strings.Repeat("x", 257)}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, workshop(t), alice())
+			b.cluster.Allows = allowsAll
+			body := send(b).Body.String()
+			checkStructure(t, name, body)
+			checkGolden(t, name, body)
+		})
+	}
+}
+
+func TestThePreviewShowsTheWriteOfARemediation(t *testing.T) {
+	b := open(t, clitest.Shop(t, clitest.ActiveBy("alice")), alice())
+	b.cluster.Allows = allowsAll
+	body := b.get("/objects/shop/deployments.apps.web/remediate?policy=production").Body.String()
+	checkStructure(t, "preview", body)
+	checkGolden(t, "remediate-write", body)
+	if !strings.Contains(body, "The write would lead to the authorized state.") || buttons(t, body)["remediate"] != "" {
+		t.Errorf("no write is shown: %s", body)
 	}
 }

@@ -88,7 +88,7 @@ func checkStructure(t *testing.T, name, body string) {
 	}
 }
 
-// checkForms demands that each form stays at the console, and that what describes a part of it is there.
+// checkForms demands that each form stays at the console, and that the text that describes a part of it is there.
 func checkForms(t *testing.T, name string, root *html.Node, ids map[string]bool) {
 	t.Helper()
 	for _, form := range elements(root, "form") {

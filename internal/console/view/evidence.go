@@ -17,11 +17,11 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
 
-// Evidence is what a page about signed records is made from.
+// Evidence has the values of a page about signed records.
 type Evidence struct {
 	// Found has the wanted records, and the report about all that were read.
 	Found *records.Found
-	// Known is what they were compared with, and Warnings what they were not compared with.
+	// Known has the facts that they were compared with, and Warnings name the facts that were missing.
 	Known    *records.Known
 	Warnings []string
 	Now      time.Time
@@ -82,7 +82,7 @@ func problemsOf(problems []evidence.Problem) *Table {
 	return t.cut()
 }
 
-// PlanEvidenceOf shows what the records of a plan tell, and whether their chain is whole.
+// PlanEvidenceOf shows the facts of the records of a plan, and whether their chain is whole.
 func PlanEvidenceOf(p *packet.Packet, in *Evidence) Page {
 	name := p.Plan.Namespace + "/" + p.Plan.Name
 	page := recordsPage("Evidence of plan "+name, p.Chain.UID, in)
@@ -114,7 +114,7 @@ func ReleaseEvidenceOf(namespace, name string, in *Evidence) Page {
 	return page
 }
 
-// recordsPage shows the verdict about a chain, what is wrong with it, and the wanted records.
+// recordsPage shows the verdict about a chain, its problems, and the wanted records.
 func recordsPage(title, chain string, in *Evidence) Page {
 	verdict := Section{Title: "Verdict"}
 	for _, c := range in.Found.Chains() {

@@ -12,7 +12,7 @@ import (
 type Form struct {
 	// ID is the verb: the fragment of the form, and the last segment of its path.
 	ID, Action string
-	// Leads says that the form changes nothing, and leads to the page that asks again.
+	// Leads says that the form sends no write, and leads to the page that asks again.
 	Leads bool
 	// Lines describe the effect of the verb.
 	Lines  []string

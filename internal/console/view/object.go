@@ -29,7 +29,7 @@ type Object struct {
 	Now         time.Time
 }
 
-// ObjectOf shows what differs in an object, which user changed what, and what has happened to the object, with
+// ObjectOf shows the differences of an object, the users of the changes, and the history of the object, with
 // its verbs.
 func ObjectOf(in *Object) Page {
 	b := in.Baseline

@@ -58,7 +58,7 @@ func planPhases() []string {
 	return phases
 }
 
-// PlanOf shows what a plan does, how far the plan is, and why, with its verbs.
+// PlanOf shows the steps of a plan, how far the plan is, and why, with its verbs.
 func PlanOf(p *v1alpha1.RemediationPlan, now time.Time) Page {
 	page := Page{Title: "Plan " + wording.PlanName(p), Entry: PlansPath, Time: now, Sections: []Section{
 		{

@@ -52,7 +52,7 @@ func editForm(p *v1alpha1.RemediationPolicy) Form {
 	}
 }
 
-// PolicyEdit is what the page that edits a policy is made from.
+// PolicyEdit has the values of the page that edits a policy.
 type PolicyEdit struct {
 	Policy *v1alpha1.RemediationPolicy
 	// Version is the ETag of the policy as the page shows it.

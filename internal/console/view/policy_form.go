@@ -41,7 +41,7 @@ func deactivateForm(p *v1alpha1.RemediationPolicy) Form {
 	return f
 }
 
-// Activation is what the page that asks again before an activation is made from.
+// Activation has the values of the page that asks again before an activation.
 type Activation struct {
 	Policy *v1alpha1.RemediationPolicy
 	// Version is the ETag of the policy as the page shows it.

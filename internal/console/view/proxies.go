@@ -16,9 +16,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 )
 
-// Proxies is what the page of proxies is made from.
+// Proxies has the values of the page of proxies.
 type Proxies struct {
-	// Report is what the replicas of the discovery server tell; nil where they could not be asked, and Unread has
+	// Report has the answers of the replicas of the discovery server; nil where they could not be asked, and Unread has
 	// the reason.
 	Report   *proxies.Report
 	Releases []v1alpha1.ABRelease

@@ -84,7 +84,7 @@ func stagesInput(r *v1alpha1.ABRelease) Input {
 	return in
 }
 
-// shareWords gives the share of the requests in a stage; nothing for a stage of a run that divides none.
+// shareWords gives the share of the requests in a stage; empty for a stage of a run that divides no requests.
 func shareWords(s *v1alpha1.RolloutStageStatus) string {
 	if s.TrafficPercentage == nil {
 		return ""

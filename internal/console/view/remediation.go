@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
 )
 
-// Remediation is what the page that asks again before a remediation is made from.
+// Remediation has the values of the page that asks again before a remediation.
 type Remediation struct {
 	Baseline *v1alpha1.Baseline
 	// PolicyName is that of the policy, and Policy is nil if the caller may not read it.
@@ -56,7 +56,7 @@ func RemediationOf(in *Remediation) Page {
 	return page
 }
 
-// previewOf has the steps of the plans that would be made, each with what its dry run has shown.
+// previewOf has the steps of the plans that would be made, each with the result of its dry run.
 func previewOf(r *preview.Report, now time.Time) Section {
 	t := &Table{Caption: "Writes of the plan, each tried as a dry run", Columns: []string{"Object", "Action", "Result", "Changes", "Severity", "Users"}, Empty: "There is no write to make."}
 	for i := range r.Plans {

@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/console/view"
 	"github.com/plumbline-dev/plumbline/internal/httpapi"
 	"github.com/plumbline-dev/plumbline/test/harness/browser"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 	"github.com/plumbline-dev/plumbline/test/harness/seed"
 )
@@ -84,7 +85,11 @@ func serve(t *testing.T, names []string) string {
 	send("/axe.js", "text/javascript", axe)
 	send("/names", "application/json", list)
 	send("/pages/"+barred, "text/html", []byte(`<!DOCTYPE html><title>Barred</title><p style="color: #777; background: #888">low</p><input><table><tr><th>`))
-	mux.Handle("GET /pages/", http.StripPrefix("/pages/", http.FileServer(http.Dir(pages))))
+	for _, name := range names {
+		if name != barred {
+			send("/pages/"+name, "text/html", []byte(golden.Read(t, filepath.Join(pages, name))))
+		}
+	}
 	mux.Handle("GET "+view.AssetsPath, http.FileServerFS(view.Assets))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -92,7 +97,7 @@ func serve(t *testing.T, names []string) string {
 }
 
 func TestNoPageHasABarrier(t *testing.T) {
-	files, err := fs.Glob(os.DirFS(pages), "*.html")
+	files, err := fs.Glob(os.DirFS(pages), "*.*")
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d pages were found: %v", len(files), err)
 	}
