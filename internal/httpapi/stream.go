@@ -22,9 +22,11 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 )
 
+// StreamEventsID is the id of the operation of events, see [API.OperationOf].
+const StreamEventsID = "stream-events"
+
 const (
 	eventsPath = Prefix + "/events"
-	eventsID   = "stream-events"
 	eventType  = "text/event-stream"
 	lastEvent  = "Last-Event-ID"
 )
@@ -32,7 +34,7 @@ const (
 // streamEvents is the row of the stream of events. Its answer does not end, so huma has no part in it.
 func streamEvents() operation {
 	return operation{
-		method: http.MethodGet, path: eventsPath, id: eventsID, summary: "Stream events, as server-sent events or by a WebSocket", tag: "Events",
+		method: http.MethodGet, path: eventsPath, id: StreamEventsID, summary: "Stream events, as server-sent events or by a WebSocket", tag: "Events",
 		example: exampleOf(eventsPath, "?namespace=shop"), status: http.StatusOK, register: registerEvents,
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/serve/rights"
 )
 
-// Config is what a Cluster needs.
+// Config has the parts that a Cluster uses.
 type Config struct {
 	// Server is the configuration of the server's own clients. Of it, requests of callers have the address of the API
 	// server and the authorities that it is known by.
@@ -50,7 +50,7 @@ type Cluster struct {
 
 var _ httpapi.Cluster = (*Cluster)(nil)
 
-// New makes a Cluster. It sends nothing.
+// New makes a Cluster, and sends no request.
 func New(c *Config) (*Cluster, error) {
 	as, err := newImpersonal(c.Server)
 	if err != nil {

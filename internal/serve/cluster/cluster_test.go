@@ -163,7 +163,7 @@ func TestARightThatWasTakenAwayEndsWithTheMemory(t *testing.T) {
 	}
 }
 
-// What is sent for a caller has the token of the caller, and nothing of the server.
+// A request for a caller has the token of the caller, and no identity of the server.
 func TestNoCredentialOfTheServerIsSentForACaller(t *testing.T) {
 	w := newWorld(t)
 	plan := &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "x"}}
@@ -195,7 +195,7 @@ func TestNoCredentialOfTheServerIsSentForACaller(t *testing.T) {
 	}
 	for name, send := range sends {
 		t.Run(name, func(t *testing.T) {
-			_ = send(as(t, w, "alice", true)) // the server stores nothing, so some answers are errors
+			_ = send(as(t, w, "alice", true)) // the server stores no object, so some answers are errors
 			sent := w.Server.Sent()
 			if len(sent) == 0 {
 				t.Fatal("nothing was sent")

@@ -42,7 +42,7 @@ func (c *Cluster) List(ctx context.Context, list client.ObjectList, options ...c
 	if asked.FieldSelector != nil {
 		return errFields
 	}
-	// What reads changes no object, so the objects of the cache need no copies.
+	// A request that reads changes no object, so the objects of the cache need no copies.
 	whole := &client.ListOptions{Namespace: asked.Namespace, LabelSelector: asked.LabelSelector, UnsafeDisableDeepCopy: new(!caller.Writes)}
 	return c.listReadable(ctx, caller, k, list, whole)
 }
@@ -86,7 +86,7 @@ func (c *Cluster) listAmong(ctx context.Context, caller *callers.Caller, right r
 	for _, o := range objects {
 		namespaces[namespaceOf(o)] = true
 	}
-	granted, err := c.config.Rights.Among(ctx, &caller.User, right, slices.Collect(maps.Keys(namespaces)))
+	granted, err := c.config.Rights.FilterNamespaces(ctx, &caller.User, right, slices.Collect(maps.Keys(namespaces)))
 	if err := c.unavailable(err); err != nil {
 		return err
 	}

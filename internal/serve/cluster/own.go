@@ -19,7 +19,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
 
-// impersonal makes configurations that have nothing of the server's identity. All have its connections.
+// impersonal makes configurations without the server's identity. All have its connections.
 type impersonal struct {
 	host      string
 	transport http.RoundTripper

@@ -14,7 +14,7 @@ type Bounds struct {
 // DefaultBounds let a page of a console ask for all of its parts at once.
 func DefaultBounds() Bounds { return Bounds{OfAddress: 128, OfUser: 32} }
 
-// places count what is under way, by name, up to a limit of each name.
+// places count the requests under way, by name, up to a limit of each name.
 type places struct {
 	limit int
 

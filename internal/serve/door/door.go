@@ -17,7 +17,7 @@ import (
 // strictTransport has browsers use TLS alone for a year (RFC 6797).
 const strictTransport = "max-age=31536000"
 
-// Config is what a Door needs.
+// Config has the parts that a Door uses.
 type Config struct {
 	API     *httpapi.API
 	Callers *callers.Callers
@@ -27,9 +27,6 @@ type Config struct {
 	Metrics Metrics
 	Log     *slog.Logger
 }
-
-// streamEvents is the operation that the door leaves out: its streams take their rights from watches of the caller.
-const streamEvents = "stream-events"
 
 // Door serves the API to callers with a token.
 type Door struct {
@@ -115,10 +112,10 @@ func (d *Door) admit(w http.ResponseWriter, r *http.Request, caller *callers.Cal
 	defer d.users.leave(user)
 	caller.Writes = r.Method != http.MethodGet && r.Method != http.MethodHead
 	r.Header.Del("Authorization")                            // no handler needs the token
-	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxBytes+2) // the API itself refuses what is larger than MaxBytes
+	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxBytes+2) // the API itself refuses a body that is larger than MaxBytes
 	r = r.WithContext(callers.With(r.Context(), caller))
 	switch {
-	case d.config.API.OperationOf(r) == streamEvents:
+	case d.config.API.OperationOf(r) == httpapi.StreamEventsID: // its streams take their rights from watches of the caller
 		httpapi.WriteProblem(w, wire.NewProblem(wire.NotFound, "this server streams no events: use kubectl plumbline console"))
 		return
 	case !caller.Writes:

@@ -21,7 +21,7 @@ const (
 	host = "plumbline-api.plumbline-system.svc"
 )
 
-// opened is a door about a world, with what it logs.
+// opened is a door about a world, with its log.
 type opened struct {
 	*Door
 	*servetest.World

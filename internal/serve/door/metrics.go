@@ -11,7 +11,7 @@ import (
 // Metrics count the answers. They implement prometheus.Collector.
 type Metrics struct{ *prometheus.CounterVec }
 
-// NewMetrics makes metrics that have counted nothing.
+// NewMetrics makes metrics of zero.
 func NewMetrics() Metrics {
 	return Metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "plumbline_api_responses_total",

@@ -35,13 +35,13 @@ type Reviewer interface {
 	Review(ctx context.Context, spec *authorizationv1.SubjectAccessReviewSpec) (allowed bool, err error)
 }
 
-// Rights knows what users may do.
+// Rights knows the rights of users.
 type Rights struct {
 	reviewer Reviewer
 	known    *answers.Memory[bool]
 }
 
-// New makes Rights that have asked for nothing yet.
+// New makes Rights without any answer yet.
 func New(reviewer Reviewer, passive clock.PassiveClock, counts answers.Counts) *Rights {
 	return &Rights{reviewer: reviewer, known: answers.New[bool](passive, entries, counts)}
 }
@@ -64,9 +64,9 @@ func (r *Rights) Allows(ctx context.Context, user *authenticationv1.UserInfo, ri
 	return r.allows(ctx, user, right)
 }
 
-// Among returns those of several namespaces in which a user has a right, of whom it is known that they do not have it in
+// FilterNamespaces returns those of several namespaces in which a user has a right, of whom it is known that they do not have it in
 // all.
-func (r *Rights) Among(ctx context.Context, user *authenticationv1.UserInfo, right Right, namespaces []string) (map[string]bool, error) {
+func (r *Rights) FilterNamespaces(ctx context.Context, user *authenticationv1.UserInfo, right Right, namespaces []string) (map[string]bool, error) {
 	var lock sync.Mutex
 	granted := map[string]bool{}
 	group, ctx := errgroup.WithContext(ctx)

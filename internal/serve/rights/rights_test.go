@@ -134,7 +134,7 @@ func TestARightThatCannotBeAskedForIsNotGranted(t *testing.T) {
 	if got, err := r.Allows(t.Context(), user, Right{"list", plans, "shop"}); got || !errors.Is(err, errAway) {
 		t.Errorf("got %t, %v", got, err)
 	}
-	if got, err := r.Among(t.Context(), user, Right{"list", plans, ""}, []string{"shop", "bank"}); got != nil || !errors.Is(err, errAway) {
+	if got, err := r.FilterNamespaces(t.Context(), user, Right{"list", plans, ""}, []string{"shop", "bank"}); got != nil || !errors.Is(err, errAway) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -151,7 +151,7 @@ func TestTheNamespacesOfAUserAreThoseThatAreGranted(t *testing.T) {
 			toggled := named(user, "list", "remediationplans", rapid.SampledFrom(all).Draw(t, "toggled"))
 			s.granted[toggled] = !s.granted[toggled]
 			now.SetTime(now.Now().Add(lasts)) // nothing that was asked before counts
-			got, err := r.Among(context.Background(), &authenticationv1.UserInfo{Username: user}, Right{"list", plans, ""}, asked)
+			got, err := r.FilterNamespaces(context.Background(), &authenticationv1.UserInfo{Username: user}, Right{"list", plans, ""}, asked)
 			if err != nil {
 				t.Fatal(err)
 			}
