@@ -38,7 +38,7 @@ func IsSamePolicy(standing, spec *v1alpha1.RemediationPolicySpec) bool {
 
 // ReplacePolicy replaces the spec of a policy in the name of a user, if no user has changed the spec since
 // it was shown; otherwise the error is ErrPolicyChanged. A spec that asks for no change changes no author.
-// What is stored, or would be after a dry run, is in p afterwards.
+// p has the stored object afterwards, or the object that a dry run would store.
 func ReplacePolicy(ctx context.Context, c client.Client, p *v1alpha1.RemediationPolicy, spec *v1alpha1.RemediationPolicySpec, user authenticationv1.UserInfo, dryRun bool) error {
 	if IsSamePolicy(&p.Spec, spec) {
 		return nil

@@ -93,7 +93,7 @@ func getResult(ctx context.Context, s *server, in *ByID) (*got[wire.Result], err
 	return answer(in, "", wire.ResultOfPacket(e.Packet))
 }
 
-// Evidence is what the signed records tell of a plan, and whether they are whole.
+// Evidence has the facts of the signed records of a plan, and whether the records are whole.
 type Evidence struct {
 	Packet *packet.Packet
 	// Found has the records of the plan, and the report about all records of its chain.
@@ -170,7 +170,7 @@ func (e *Evidence) show() wire.Evidence {
 // longestName bounds each part of the name of a file.
 const longestName = 63
 
-// safeName replaces each character that no name of Kubernetes has: a record names what its writer has put in.
+// safeName replaces each character that no name of Kubernetes has: the writer of a record chooses the names in it.
 func safeName(name string) string {
 	safe := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {

@@ -33,7 +33,7 @@ var uidForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{
 type byID struct{}
 
 // IsByID tells whether a read looks for an object by its uid. A [Cluster] that knows the rights of the caller answers it with the
-// objects that the caller may read, and with no refusal: a uid tells a caller without the right nothing.
+// objects that the caller may read, and with no refusal: a caller without the right learns no fact from a uid.
 func IsByID(ctx context.Context) bool { return ctx.Value(byID{}) != nil }
 
 // one reads an object by its uid, or by its name.

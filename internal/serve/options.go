@@ -57,7 +57,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&o.DrainDelay, "api-drain-delay", 5*time.Second, "role serve: how long callers may still connect after the order to stop")
 }
 
-// Validate lists what cannot work, each with the flag as its path.
+// Validate lists the faults of the options, each with the flag as its path.
 func (o *Options) Validate() field.ErrorList {
 	var errs field.ErrorList
 	if _, port, err := net.SplitHostPort(o.Address); err != nil || port == "" {

@@ -35,7 +35,7 @@ const (
 // limits of the port. Callers are strangers: however many connections one address opens, another gets in.
 var limits = tlsport.Limits{Connections: 1024, UnderWay: 512, OfCaller: 256, Handshake: 5 * time.Second, Turn: time.Second}
 
-// Setup is what the role needs from its process.
+// Setup has the parts of the process that the role uses.
 type Setup struct {
 	Config *rest.Config
 	// Certificate is that of each handshake.

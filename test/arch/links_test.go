@@ -119,7 +119,7 @@ func TestEveryLinkOfAPageLeadsToAPlace(t *testing.T) {
 	}
 }
 
-// follow says what is wrong with a link of a page; nothing if the link leads to a file and to an anchor of it.
+// follow returns the fault of a link of a page; it is empty if the link leads to a file and to an anchor of it.
 func follow(pages map[string]page, from, link string) (problem string) {
 	path, anchor, _ := strings.Cut(link, "#")
 	to := from

@@ -30,7 +30,7 @@ func TestWithoutTheAPINothingOfItIsInstalled(t *testing.T) {
 	}
 }
 
-// What is added when the API is served: it reads Plumbline's kinds without bodies, and writes its certificate.
+// The objects that are added when the API is served: it reads Plumbline's kinds without bodies, and writes its certificate.
 func TestWhoMayDoWhatWhenTheAPIIsServed(t *testing.T) {
 	without := rights(t, template(t))
 	with := rights(t, template(t, "--set", withAPI))
@@ -49,7 +49,7 @@ func TestWhoMayDoWhatWhenTheAPIIsServed(t *testing.T) {
 	}
 }
 
-// The process takes the arguments, and finds by them what the chart installs.
+// The process takes the arguments, and finds by them the objects of the chart.
 func TestTheAPIFindsItsObjects(t *testing.T) {
 	for name, values := range map[string][]string{
 		"with its own certificate": {"--set", withAPI},

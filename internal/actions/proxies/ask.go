@@ -77,7 +77,7 @@ func Get(ctx context.Context, servers []Server, namespace, pod string, filter Fi
 	})
 }
 
-// askAll asks every replica at once, and notes who does not answer.
+// askAll asks every replica at once, and notes the replicas that do not answer.
 func askAll(ctx context.Context, servers []Server, ask func(context.Context, proxieshttp.Client) (proxieshttp.List, error)) *Report {
 	lists := make([]proxieshttp.List, len(servers))
 	errs := make([]error, len(servers))

@@ -16,7 +16,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 )
 
-// What is said of a proxy as a whole, besides the stages of [proxieshttp.Stages].
+// The words about a proxy as a whole, besides the stages of [proxieshttp.Stages].
 const (
 	// NotConnected: the pod has a proxy, and no replica knows it.
 	NotConnected ads.Stage = "NotConnected"
@@ -38,7 +38,7 @@ func Absent(s ads.Stage) bool { return s == NotConnected || s == Unknown }
 // Filter selects proxies.
 type Filter = proxieshttp.Filter
 
-// Report is what the replicas of the discovery server tell.
+// Report has the answers of the replicas of the discovery server.
 type Report struct {
 	Replicas []Replica `json:"replicas"`
 	Proxies  []Proxy   `json:"proxies"`

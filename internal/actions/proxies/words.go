@@ -10,7 +10,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 )
 
-// Describe lists what is known of a proxy, without its resources.
+// Describe lists the facts about a proxy, without its resources.
 func Describe(p *Proxy, now time.Time) []wording.Field {
 	connected := metav1.NewTime(p.ConnectedSince)
 	fields := []wording.Field{

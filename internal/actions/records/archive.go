@@ -14,11 +14,11 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
 
-// Archive is the store of the executor that serves its records, with what the cluster knows about them.
+// Archive is the store of the executor that serves its records, with the facts of the cluster about them.
 type Archive struct {
 	Store evidence.Store
 	Known Known
-	// Warnings say what the records cannot be compared with.
+	// Warnings name the sources that the records cannot be compared with.
 	Warnings []string
 }
 
@@ -48,7 +48,7 @@ func (a *Archive) Find(ctx context.Context, wanted func(*evidence.Record) bool) 
 	return Find(ctx, a.Store, &a.Known, wanted)
 }
 
-// ProblemsOf returns what is wrong with a chain, an end that is not known included.
+// ProblemsOf returns the problems of a chain, an end that is not known included.
 func (f *Found) ProblemsOf(uid string) (problems []string) {
 	for _, p := range f.Report.Problems {
 		if p.Chain == uid {

@@ -10,7 +10,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 )
 
-// Known is what is known about records besides the records. Without heads and anchors, missing records at the end
+// Known has the facts about records besides the records. Without heads and anchors, missing records at the end
 // of a chain are not seen.
 type Known struct {
 	Keys    Keys
@@ -23,7 +23,7 @@ type Known struct {
 	Chains []string
 }
 
-// Found are the good records that were wanted, in the order of their chains, and what was found about all records.
+// Found are the good records that were wanted, in the order of their chains, and the findings about all records.
 type Found struct {
 	Records []evidence.Sealed
 	Report  *evidence.Report
@@ -32,7 +32,7 @@ type Found struct {
 	known  *Known
 }
 
-// Owner is what the records of a chain are about.
+// Owner is the object that the records of a chain are about.
 type Owner struct {
 	// Policy is the name of the policy; empty in a chain of releases.
 	Policy string
@@ -63,7 +63,7 @@ func Find(ctx context.Context, store evidence.Store, known *Known, wanted func(*
 	return found, nil
 }
 
-// own notes what the chain of a record is about.
+// own notes the object that the chain of a record is about.
 func (f *Found) own(r *evidence.Record) {
 	owner := f.Owners[r.Chain.UID]
 	if r.Policy != nil {
@@ -75,7 +75,7 @@ func (f *Found) own(r *evidence.Record) {
 	f.Owners[r.Chain.UID] = owner
 }
 
-// NameChain says what a chain is about; its uid alone where no good record tells.
+// NameChain names the object of a chain; its uid alone where no good record tells.
 func (f *Found) NameChain(uid string) string {
 	switch owner := f.Owners[uid]; {
 	case owner.Policy != "":
@@ -88,7 +88,7 @@ func (f *Found) NameChain(uid string) string {
 	return uid
 }
 
-// Chains returns the chains with what is known about their ends.
+// Chains returns the chains with the facts about their ends.
 func (f *Found) Chains() []wording.Chain {
 	chains := make([]wording.Chain, 0, len(f.Report.Chains))
 	for _, report := range f.Report.Chains {

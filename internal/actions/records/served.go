@@ -24,7 +24,7 @@ type AwayError struct {
 	System string
 	// Pod is the executor that was asked; empty where none was.
 	Pod string
-	// Err is what the API server or the executor answered; nil where no executor runs.
+	// Err is the answer of the API server or of the executor; nil where no executor runs.
 	Err error
 }
 

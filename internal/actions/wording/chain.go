@@ -10,11 +10,11 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
 
-// Chain is a verified chain of records with what is known about its end.
+// Chain is a verified chain of records with the facts about its end.
 type Chain struct {
 	evidence.ChainReport
 	// Head is how far the ledger says that the chain goes, and Anchor the last of so many Checkpoints; nil
-	// where they say nothing about the chain.
+	// where they do not know the chain.
 	Head        *evidence.Head
 	Anchor      *evidence.Checkpoint
 	Checkpoints int

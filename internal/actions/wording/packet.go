@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
 
-// DescribePacket lists what the evidence of a plan tells, without drift, results and contents.
+// DescribePacket lists the facts of the evidence of a plan, without drift, results and contents.
 func DescribePacket(p *packet.Packet, wide bool, now time.Time) []Field {
 	m := &p.Metrics
 	fields := []Field{
@@ -35,7 +35,7 @@ func DescribePacket(p *packet.Packet, wide bool, now time.Time) []Field {
 		Field{Label: "Targets took", Value: FormatDurations(m.Durations)})
 }
 
-// DescribeDetectedDrift says what a plan was about at one object, and lists the details.
+// DescribeDetectedDrift names the drift of one object of a plan, and lists the details.
 func DescribeDetectedDrift(drift *packet.Drift, wide bool, now time.Time) (words string, details []string) {
 	words = fmt.Sprintf("%d  %s  %s", drift.Step, drift.Object, drift.Action)
 	if s := drift.Severity; s != nil {

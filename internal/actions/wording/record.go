@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
 
-// NameRecord says what a signed record is about: Step 0 Reconcile: Verified.
+// NameRecord names the event of a signed record: Step 0 Reconcile: Verified.
 func NameRecord(r *evidence.Record) string {
 	words := string(r.Kind)
 	if r.Step != nil {
@@ -26,7 +26,7 @@ func NameRecord(r *evidence.Record) string {
 	return AppendReason(words, ended)
 }
 
-// DescribeRecord lists what a signed record tells. withdrawnBy is the sequence of the record that withdraws
+// DescribeRecord lists the facts of a signed record. withdrawnBy is the sequence of the record that withdraws
 // it, or 0.
 func DescribeRecord(s *evidence.Sealed, withdrawnBy int64, wide bool) []Field {
 	r := &s.Record
@@ -59,7 +59,7 @@ func DescribeRecord(s *evidence.Sealed, withdrawnBy int64, wide bool) []Field {
 	return fields
 }
 
-// prefixed puts words before a text; nothing before no text.
+// prefixed puts words before a text, and leaves an empty text empty.
 func prefixed(words, text string) string {
 	if text == "" {
 		return ""
@@ -128,7 +128,7 @@ func describeWorkIntent(i *evidence.WorkIntent, wide bool) string {
 	return words
 }
 
-// describeAssessed lists what the record of an assessment tells; nothing of other records.
+// describeAssessed lists the facts of the record of an assessment, and no facts of other records.
 func describeAssessed(x *evidence.Assessment, wide bool) []Field {
 	if x == nil {
 		return nil
@@ -139,7 +139,7 @@ func describeAssessed(x *evidence.Assessment, wide bool) []Field {
 	}
 }
 
-// describeEffect is what an assessment came to: Effective, 9,580 of 10,000 (full).
+// describeEffect words the verdict of an assessment: Effective, 9,580 of 10,000 (full).
 func describeEffect(x *evidence.Assessment) string {
 	words := x.Verdict
 	if x.Score != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/evidence/volume"
 )
 
-// Archive is a store with the records of one policy, and what the cluster says
+// Archive is a store with the records of one policy, and the words of the cluster
 // about them.
 type Archive struct {
 	t *testing.T

@@ -119,7 +119,7 @@ func atStage(kind ads.Type, name string, stage ads.Stage, why string) ads.State 
 }
 
 // MeshOf returns a mesh of two replicas: a proxy that has everything, one that waits for endpoints, one that refuses a
-// route, one that reads nothing, one of another namespace, and a pod that no replica knows.
+// route, one that never reads, one of another namespace, and a pod that no replica knows.
 func MeshOf() *Mesh {
 	slow := connected("shop", "slow-0")
 	slow.Blocked = true

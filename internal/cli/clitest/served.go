@@ -22,7 +22,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Served returns what a cluster has whose executor serves the archive: its pod, its keys, and the ledger that knows
+// Served returns the objects of a cluster whose executor serves the archive: its pod, its keys, and the ledger that knows
 // the end of the chain.
 func (a *Archive) Served() []client.Object {
 	return []client.Object{

@@ -22,7 +22,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
-// archive is a store with records, and what the cluster says about them.
+// archive is a store with records, and the words of the cluster about them.
 type archive struct {
 	t *testing.T
 	*clitest.Archive

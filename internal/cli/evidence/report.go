@@ -68,7 +68,7 @@ type auditReport struct {
 	problems []evidence.Problem
 }
 
-// newEvidenceReport sums up what was found.
+// newEvidenceReport sums up the findings.
 func newEvidenceReport(store string, known *evidenceKnown, found *records.Found) *evidenceReport {
 	r := &evidenceReport{Store: store, Keys: known.Keys.Ring.IDs(), Chains: []chainReport{}, Problems: found.Report.Problems}
 	for _, chain := range found.Chains() {

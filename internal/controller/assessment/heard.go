@@ -57,7 +57,7 @@ func (h *heard) forget(key types.NamespacedName) {
 }
 
 // isNews says whether a status has more than the time of a question that the status before it has not. While an alert
-// decays, all components are asked for again and again, and metrics move. What they are then decides only whether the
+// decays, all components are asked for again and again, and metrics move. Their values decide only whether the
 // assessment ends, so they are stored with the end, or with the next news.
 func isNews(before, after *v1alpha1.EffectivenessAssessmentStatus) bool {
 	before, after = before.DeepCopy(), after.DeepCopy()

@@ -189,7 +189,7 @@ func (s *subject) again(until time.Time) time.Duration {
 func (r *Reconciler) store(ctx context.Context, s *subject) error {
 	if !isNews(&s.assessment.Status, &s.next.Status) {
 		r.heard.remember(client.ObjectKeyFromObject(s.next), &s.next.Status)
-		s.next.Status = s.assessment.Status // there is nothing to tell
+		s.next.Status = s.assessment.Status // there is no news
 		return nil
 	}
 	stored := s.next.DeepCopy()

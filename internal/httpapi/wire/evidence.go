@@ -62,7 +62,7 @@ type EvidenceArtifact struct {
 	Problem string          `json:"problem,omitempty"`
 }
 
-// EvidenceOf shows a packet with its envelopes, and what their verification found.
+// EvidenceOf shows a packet with its envelopes, and the findings of their verification.
 func EvidenceOf(p *packet.Packet, envelopes []json.RawMessage, problems, warnings []string) Evidence {
 	out := Evidence{
 		PlanID: p.Plan.UID, PlanName: p.Plan.Name, Namespace: p.Plan.Namespace, Status: statusOfPacket(p), Requester: p.Requester, Approvers: p.Approvers,

@@ -157,7 +157,7 @@ func TestOnlySoManyQuestionsAreAskedAtOnce(t *testing.T) {
 					now++
 					most = max(most, now)
 					lock.Unlock()
-					<-ctx.Done() // an API server that answers nothing
+					<-ctx.Done() // an API server that never answers
 					lock.Lock()
 					now--
 					lock.Unlock()

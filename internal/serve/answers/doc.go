@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package answers remembers what the API server answered, each answer until its own end.
+// Package answers remembers answers of the API server, each until its own end.
 //
 // Callers with the same question at the same time get one answer: a question is asked once at a time, and a
 // bounded number of questions is asked at once. Errors are never remembered. The number of answers is bounded, and the

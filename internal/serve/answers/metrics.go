@@ -13,7 +13,7 @@ type Metrics struct {
 // Counts are those of one memory.
 type Counts struct{ answered, failed, remembered prometheus.Counter }
 
-// NewMetrics makes metrics that have counted nothing.
+// NewMetrics makes metrics of zero.
 func NewMetrics() *Metrics {
 	return &Metrics{
 		asked: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -49,7 +49,7 @@ type identity struct {
 	mayWrite bool
 }
 
-// New makes Callers that have asked for nothing yet.
+// New makes Callers without any answer yet.
 func New(reviewer Reviewer, passive clock.PassiveClock, counts answers.Counts) *Callers {
 	return &Callers{reviewer: reviewer, clock: passive, known: answers.New[identity](passive, entries, counts)}
 }

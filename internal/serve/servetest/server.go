@@ -26,7 +26,7 @@ type Sent struct {
 	Certificates int
 }
 
-// Server is an API server that notes what it gets, and stores nothing: a POST and a PUT are answered with what was sent, and
+// Server is an API server that notes its requests, and stores no object: the answer to a POST and a PUT is their body, and
 // all else is not found. Namespaces are listed by no caller.
 type Server struct {
 	// Config has an identity in each way that a configuration can have at once.
@@ -95,7 +95,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// Sent returns what the API server got, and forgets it.
+// Sent returns the requests that the API server got, and forgets them.
 func (s *Server) Sent() []Sent {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 )
 
-// BenchmarkVerify measures the two streams of a proxy when nobody has to be asked: the first one shows a token that is
+// BenchmarkVerify measures the two streams of a proxy without a question to the API server: the first one shows a token that is
 // new.
 func BenchmarkVerify(b *testing.B) {
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)

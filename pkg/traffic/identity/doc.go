@@ -22,10 +22,10 @@
 // for a token with an unknown one and when they are five minutes old, one read at a
 // time, and every ten seconds at most.
 //
-// What is remembered is bounded too, and is kept by the hash of the token: the answers
+// The memory is bounded too, and is kept by the hash of the token: the answers
 // to reviews, for five seconds, and that a signature is good, until the keys are read
 // again. A proxy shows its token for each of its two streams. Its pod, audience and
-// times are looked at each time. Of a token that was refused here nothing is remembered.
+// times are looked at each time. A token that was refused here is not remembered.
 //
 // # When the API server is away
 //

@@ -13,7 +13,7 @@ import (
 // stream, and ten seconds later for the other one.
 const provenTokens = 1 << 14
 
-// keyset is one answer about keys, and the tokens that these keys have proven. What a key proves once it proves for as
+// keyset is one answer about keys, and the tokens that these keys have proven. A proof by a key holds for as
 // long as it counts: the next answer begins with none.
 type keyset struct {
 	issuer string

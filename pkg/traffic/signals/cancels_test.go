@@ -9,7 +9,7 @@ import (
 )
 
 // preempted is a proxy that counts on while it reads its counters, because it waits for a processor in between. It
-// knows by each request what became of it.
+// knows the end of each request.
 type preempted struct {
 	real, read         Counts // since it began, now and as read last
 	waiting, streaming uint64
@@ -40,7 +40,7 @@ func (p *preempted) happens(t *rapid.T) {
 	}
 }
 
-// flush reads the counters one after the other, and then what is in flight. Between two reads, so much happens.
+// flush reads the counters one after the other, and then the requests in flight. Between two reads, so much happens.
 func (p *preempted) flush(t *rapid.T, meanwhile int) (counts Counts, active uint64) {
 	for _, of := range rapid.Permutation([]Counter{Started, NotConnected, Retried, Completed}).Draw(t, "order") {
 		for range rapid.IntRange(0, meanwhile).Draw(t, "between") {
@@ -91,7 +91,7 @@ func TestNoRequestThatWasAnsweredIsCountedAsGivenUp(t *testing.T) {
 	})
 }
 
-// However long a proxy waits for a processor, what it tells next shows which requests had ended.
+// However long a proxy waits for a processor, its next flush shows which requests had ended.
 func TestWhatWasGivenUpIsCertainOnceNoRequestEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, c := &preempted{}, &cancels{}

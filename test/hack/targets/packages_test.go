@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Unit tests are divided by what the race detector can find in them.
+// Unit tests are divided by the faults that the race detector can find in them.
 func TestEachRotationRunsAllPackages(t *testing.T) {
 	list := func(kind, rotation string) []string {
 		r := tree{t, root}.run([]string{"PLUMBLINE_LONG=", "PLUMBLINE_ROTATION=" + rotation}, "hack/packages.sh", kind)

@@ -15,7 +15,7 @@ func TestVerifyFailsAndNamesWhatIsStale(t *testing.T) {
 		spoil func(tree)
 		stale []string
 	}{
-		// A difference longer than what is shown: cutting it must not cut the message.
+		// A difference longer than the printed part: cutting it must not cut the message.
 		"generated files that somebody edited, one with a long path, and a kind that was changed and not generated again": {
 			"generated",
 			func(c tree) {

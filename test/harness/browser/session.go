@@ -119,7 +119,7 @@ func (s *Session) read(from io.Reader) {
 	}
 }
 
-// take hands an answer to the one who asked, and keeps what the browser complains about.
+// take hands an answer to its request, and keeps the complaints of the browser.
 func (s *Session) take(a *answer) {
 	switch a.Method {
 	case "":
@@ -269,7 +269,7 @@ func (s *Session) Focus(selector string) {
 	s.ask("DOM.focus", map[string]any{"nodeId": found.NodeID}, nil)
 }
 
-// Eval returns what an expression of a script is, as a text.
+// Eval returns the value of an expression of a script, as a text.
 func (s *Session) Eval(expression string) string {
 	s.t.Helper()
 	var got struct {

@@ -18,7 +18,7 @@ var errSent = errors.New("the headers of the request were sent")
 // NewRequest makes a request that a transport does not repeat once it has written the headers.
 //
 // A connection of HTTP/2 may take no more requests (GOAWAY, RFC 9113 §6.8) between its choice and the first header.
-// The transport has sent nothing then, and may take another connection.
+// The transport has sent no byte of the request then, and may take another connection.
 func NewRequest(ctx context.Context, method, url, body string) (*http.Request, error) {
 	var sent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})

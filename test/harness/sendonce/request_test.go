@@ -96,7 +96,7 @@ func TestARequestThatWasNotSentIsNotLost(t *testing.T) {
 	}
 }
 
-// What a server may have read is not sent again, as the transport does with a GET: the load has to see that loss.
+// A request that a server may have read is not sent again, as the transport does with a GET: the load has to see that loss.
 func TestARequestThatWasSentIsNotRepeated(t *testing.T) {
 	url, client, _, read := start(t, false)
 	if _, err := send(t, client, http.MethodGet, url, &httptrace.ClientTrace{}); err != nil { // the next one finds a connection

@@ -130,7 +130,7 @@ func (p plugin) console(t *testing.T, plan *v1alpha1.RemediationPlan) {
 	auditor.Shows(t, page, http.StatusForbidden, "you may not get pods/proxy in namespace "+rendered.Namespace)
 }
 
-// consoleWhenGone tells of a plan that is gone, and of the record that somebody removed.
+// consoleWhenGone tells of a plan that is gone, and of the record that was removed.
 func (p plugin) consoleWhenGone(t *testing.T, plan *v1alpha1.RemediationPlan) {
 	t.Helper()
 	forgetAll(t)

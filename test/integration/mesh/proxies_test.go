@@ -166,7 +166,7 @@ func (r *replica) console(flags ...string) *console.Console {
 	return console.Open(r.t, append([]string{"--kubeconfig", r.kubeconfig, "--system-namespace=" + system}, flags...)...)
 }
 
-// consoleShows demands that the console tells what the proxy has acknowledged.
+// consoleShows demands that the console tells the resources that the proxy has acknowledged.
 func (r *replica) consoleShows(pod *corev1.Pod, route string) {
 	r.t.Helper()
 	c := r.console()

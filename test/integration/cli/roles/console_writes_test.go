@@ -175,7 +175,7 @@ func makeWritable(t *testing.T, name string) {
 	drifted(t, name)
 }
 
-// checkWrites demands that a user of a group does what the group may, and nothing else.
+// checkWrites demands that a user of a group does the writes that the group may, and no other.
 func checkWrites(t *testing.T, b *browser, user, group, name string) {
 	t.Helper()
 	makeWritable(t, name)

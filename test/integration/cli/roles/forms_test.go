@@ -22,7 +22,7 @@ import (
 // typed is a reason with markup, which the pages show as text.
 const typed = `INC-9 "<b>agreed</b>" & <script>alert(1)</script>`
 
-// awaitMay waits until a user of a group may do what a console asks for: roles take a moment to be known.
+// awaitMay waits until a user of a group may send the requests of a console: roles take a moment to be known.
 func awaitMay(t *testing.T, b *browser, path string) {
 	t.Helper()
 	poll.True(t, patience, path+" has a button that can be pressed", func() bool {
@@ -143,7 +143,7 @@ func TestAViewerSeesWhichRightAButtonWants(t *testing.T) {
 	}
 }
 
-// An update changes what is new, and leaves the reason that a person is typing, and the focus, alone.
+// An update changes the new values, and leaves the reason that a person is typing, and the focus, alone.
 func TestAnUpdateLeavesAHalfTypedReasonAlone(t *testing.T) {
 	p := plan(t, "half-typed")
 	b := openConsole(t, "oz", "operators")
@@ -169,7 +169,7 @@ func TestAnUpdateLeavesAHalfTypedReasonAlone(t *testing.T) {
 	complainsAboutNothing(t, s)
 }
 
-// What was typed is still there when the request is refused, and a screen reader is led to the reason.
+// The typed text is still there when the request is refused, and a screen reader is led to the reason.
 func TestTheFocusIsAtTheReasonOfARefusal(t *testing.T) {
 	p := plan(t, "refused-form")
 	b := openConsole(t, "oz", "operators")

@@ -40,7 +40,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/selfsigned"
 )
 
-// auditPolicy has who writes objects of Plumbline.
+// auditPolicy logs the writers of objects of Plumbline.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -63,7 +63,7 @@ var oddNames = []string{
 // unknownNames are names of no user.
 var unknownNames = []string{"", "system:anonymous"}
 
-// writeServerFiles writes the users with tokens, and what the API server logs.
+// writeServerFiles writes the users with tokens, and the log of the API server.
 func writeServerFiles(directory string) error {
 	var file bytes.Buffer
 	users := csv.NewWriter(&file)
@@ -189,7 +189,7 @@ func serviceAccount(name string) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: name}}
 }
 
-// issuerOf reads who has issued a token: the audience of the API server has the same name, unless it is told another one.
+// issuerOf reads the issuer of a token: the audience of the API server has the same name, unless it is told another one.
 func issuerOf(t *testing.T, token string) string {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])

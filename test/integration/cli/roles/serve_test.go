@@ -26,7 +26,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
-// auditLine is what a test reads of a line of the audit log.
+// auditLine has the fields that a test reads of a line of the audit log.
 type auditLine struct {
 	UserAgent string                    `json:"userAgent"`
 	User      struct{ Username string } `json:"user"`
@@ -51,7 +51,7 @@ func bindAccount(t *testing.T, name, role string) {
 	must(t, apiserver.AwaitBound(t.Context(), admin, binding.Subjects[0], tenant, binding.RoleRef))
 }
 
-// The API server decides what the API writes, by the roles of the chart and the token of the caller.
+// The API server decides about the writes of the API, by the roles of the chart and the token of the caller.
 func TestTheAPIWritesWhatItsCallerMay(t *testing.T) {
 	s := startServe(t)
 	for _, group := range []string{nobody, viewer, editor, owner, author, superuser} {
@@ -87,7 +87,7 @@ var reads = map[string]bool{
 	"remediation/plans": true, "remediation/history?source=plan": true, "ab-releases": true, "baselines": true, "assessments": true,
 }
 
-// A caller reads what the API server lets them read, and learns of nothing else.
+// A caller reads the objects that the API server lets them read, and learns of no other.
 func TestTheAPIShowsWhatItsCallerMayRead(t *testing.T) {
 	s := startServe(t)
 	ours, theirs := planIn(t, tenant, "ours"), planIn(t, neighbor, "theirs")
@@ -129,7 +129,7 @@ func TestTheAPIShowsWhatItsCallerMayRead(t *testing.T) {
 		}
 		b.Want(t, "/api/v1/remediation/plans/"+string(ours.UID), http.StatusOK, &wire.Plan{})
 		b.Want(t, "/api/v1/remediation/plans/"+tenant+".ours", http.StatusOK, &wire.Plan{})
-		// The id and the name of an object elsewhere tell nothing.
+		// The id and the name of an object elsewhere tell no fact.
 		for there, missing := range map[string]string{string(theirs.UID): "00000000-0000-4000-8000-000000000000", neighbor + ".theirs": neighbor + ".none"} {
 			code, body := b.send(t, "/api/v1/remediation/plans/"+there)
 			other, text := b.send(t, "/api/v1/remediation/plans/"+missing)
@@ -269,7 +269,7 @@ func audienceOfServer(t *testing.T) string {
 	return issuerOf(t, accountToken(t, tenant, "robot", nil))
 }
 
-// Rights, tokens, pods and accounts that are gone end with what is remembered of them.
+// Rights, tokens, pods and accounts that are gone end with the memory of them.
 func TestWhatIsTakenAwayEndsWithTheMemory(t *testing.T) {
 	s := startServe(t)
 	makeAccount(t, "leaving", "plumbline-view")
