@@ -256,7 +256,7 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		return nil, err
 	}
 	p.status = &guard.Status{
-		Client: mgr.GetClient(), Clock: setup.Clock, Guards: p.guards, Kinds: tracker, StampedGroups: setup.StampedGroups,
+		Client: mgr.GetClient(), Informers: mgr.GetCache(), Clock: setup.Clock, Guards: p.guards, Kinds: tracker, StampedGroups: setup.StampedGroups,
 		Recorder: mgr.GetEventRecorder(lease), Metrics: massDrift,
 		Enforcement: &guard.Enforcement{
 			Prober: guard.DryRun{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},

@@ -18,32 +18,35 @@ type Tally struct {
 	Population specguard.Population
 }
 
-// Tallies adds up Baselines by the guards that select their objects. Retired ones
-// do not count.
+// Tallies adds up Baselines by the guards that select their objects.
 func Tallies(baselines []v1alpha1.Baseline) map[specguard.GuardRef]Tally {
 	counts := map[specguard.GuardRef]Tally{}
 	for i := range baselines {
-		b := &baselines[i]
-		if !b.Guarded() {
-			continue
-		}
-		for _, name := range b.Status.Guards {
-			ref := specguard.ParseGuardRef(name, b.Namespace)
-			t := counts[ref]
-			t.Objects++
-			switch b.Status.State {
-			case v1alpha1.StateInSync:
-			case v1alpha1.StateDrifted, v1alpha1.StateMissing:
-				t.Drifted++
-			case v1alpha1.StateRetired, v1alpha1.StateNotGuarded: // of the past, as Guarded says
-			case v1alpha1.StateUnknown:
-				t.Unknown++
-			default:
-				t.Unknown++
-			}
-			t.Population.Add(b.Namespace, &b.Status)
-			counts[ref] = t
-		}
+		AddTally(counts, &baselines[i])
 	}
 	return counts
+}
+
+// AddTally counts one Baseline for each guard that selects its object. A retired one does not count.
+func AddTally(counts map[specguard.GuardRef]Tally, b *v1alpha1.Baseline) {
+	if !b.Guarded() {
+		return
+	}
+	for _, name := range b.Status.Guards {
+		ref := specguard.ParseGuardRef(name, b.Namespace)
+		t := counts[ref]
+		t.Objects++
+		switch b.Status.State {
+		case v1alpha1.StateInSync:
+		case v1alpha1.StateDrifted, v1alpha1.StateMissing:
+			t.Drifted++
+		case v1alpha1.StateRetired, v1alpha1.StateNotGuarded: // of the past, as Guarded says
+		case v1alpha1.StateUnknown:
+			t.Unknown++
+		default:
+			t.Unknown++
+		}
+		t.Population.Add(b.Namespace, &b.Status)
+		counts[ref] = t
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -53,9 +54,11 @@ type Kinds interface {
 // Status keeps the status of SpecGuards and ClusterSpecGuards.
 type Status struct {
 	Client client.Client
-	Clock  clock.PassiveClock
-	Guards *Controller
-	Kinds  Kinds
+	// Informers hold the Baselines.
+	Informers cache.Informers
+	Clock     clock.PassiveClock
+	Guards    *Controller
+	Kinds     Kinds
 	// StampedGroups are the groups that the installation stamps; a guard that
 	// trusts another group is told so.
 	StampedGroups []string
@@ -121,11 +124,10 @@ func (c *Status) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	if snapshot == nil {
 		return reconcile.Result{RequeueAfter: settleTime}, nil
 	}
-	var baselines v1alpha1.BaselineList
-	if err := c.Client.List(ctx, &baselines, client.UnsafeDisableDeepCopy); err != nil {
-		return reconcile.Result{}, fmt.Errorf("listing baselines: %w", err)
+	counts, err := countBaselines(ctx, c.Informers)
+	if err != nil {
+		return reconcile.Result{}, err
 	}
-	counts := guards.Tallies(baselines.Items)
 	counted := round{again: c.again(snapshot)}
 	failed := errors.Join(
 		c.writeGuards(ctx, snapshot, counts, &counted),
