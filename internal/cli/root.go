@@ -35,12 +35,20 @@ type Environment = invocation.Environment
 // app carries out the commands about the plugin itself with an invocation.
 type app struct{ *invocation.Invocation }
 
-// verbs make the commands of the tree.
-var verbs = []func(*invocation.Invocation) *cobra.Command{
-	status.Command, diff.Command, blame.Command, history.Command, accept.Command, lift.Command, remediate.Command, status.CheckCommand,
-	plan.Command, policy.Command, assess.Command, halt.Command, halt.UnhaltCommand, evidence.Command,
-	release.Command, proxies.Command, adopt.Command, doctor.Command, console.Command,
-	hash.Command, completionCommand, optionsCommand, versionCommand,
+// groups are the commands of the tree, by their headings in the help.
+var groups = []struct {
+	title string
+	verbs []func(*invocation.Invocation) *cobra.Command
+}{
+	{"Drift Commands", []func(*invocation.Invocation) *cobra.Command{
+		status.Command, diff.Command, blame.Command, history.Command, status.CheckCommand, accept.Command, adopt.Command,
+	}},
+	{"Remediation Commands", []func(*invocation.Invocation) *cobra.Command{
+		remediate.Command, plan.Command, policy.Command, assess.Command, halt.Command, halt.UnhaltCommand, lift.Command, evidence.Command,
+	}},
+	{"Traffic Commands", []func(*invocation.Invocation) *cobra.Command{release.Command, proxies.Command}},
+	{"Installation Commands", []func(*invocation.Invocation) *cobra.Command{doctor.Command, console.Command, versionCommand}},
+	{"Other Commands", []func(*invocation.Invocation) *cobra.Command{hash.Command, completionCommand, optionsCommand}},
 }
 
 // Run carries out one command line, args without the program's name, and
@@ -68,11 +76,15 @@ func NewCommand(env Environment) *cobra.Command {
 }
 
 func newRoot(inv *invocation.Invocation) *cobra.Command {
-	commands := make([]*cobra.Command, 0, len(verbs))
-	for _, verb := range verbs {
-		commands = append(commands, verb(inv))
+	made := make([]invocation.Group, 0, len(groups))
+	for _, g := range groups {
+		group := invocation.Group{Title: g.title}
+		for _, verb := range g.verbs {
+			group.Verbs = append(group.Verbs, verb(inv))
+		}
+		made = append(made, group)
 	}
-	return inv.NewRoot(commands...)
+	return inv.NewRoot(made...)
 }
 
 func optionsCommand(inv *invocation.Invocation) *cobra.Command {

@@ -14,6 +14,14 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 )
 
+// verbs are those of all groups.
+var verbs = func() (all []clitest.Verb) {
+	for _, g := range groups {
+		all = append(all, g.verbs...)
+	}
+	return all
+}()
+
 func TestRun_UsageErrorsGiveTheHint(t *testing.T) {
 	cases := map[string]struct {
 		args []string
@@ -106,8 +114,8 @@ func TestRun_OfflineCommands(t *testing.T) {
 		args []string
 		want []string // parts of standard output
 	}{
-		"help":                  {[]string{"-h"}, []string{"Available Commands:", "kubectl plumbline [command]"}},
-		"no argument":           {nil, []string{"Available Commands:"}},
+		"help":                  {[]string{"-h"}, []string{"Commands:", "kubectl plumbline [command]"}},
+		"no argument":           {nil, []string{"Commands:"}},
 		"help of a command":     {[]string{"accept", "-h"}, []string{"Examples:", "kubectl plumbline accept deploy/web", "--since duration"}},
 		"help as a command":     {[]string{"help", "hash"}, []string{"kubectl plumbline hash -f deploy.yaml"}},
 		"options":               {[]string{"options"}, []string{"--kubeconfig", "--context", "--namespace", "--as string"}},

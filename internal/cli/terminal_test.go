@@ -90,7 +90,7 @@ func TestNothingThatOthersWroteMovesTheTerminal(t *testing.T) {
 		"an explanation":   {"policy", "explain", "deployment/web"},
 		"a preview":        {"plan", "preview", "production"},
 		"a halt":           {"halt", "production", "--reason", "x"},
-		"a check":          {"check", "deployment/web", "--wait", "1ms"},
+		"a check":          {"check", "deployment/web", "--timeout", "1ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := clitest.Cluster{Objects: hostileFleet(t), Live: map[string]string{"web": live}}.Run(t, verbs, "", args...)

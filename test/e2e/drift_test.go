@@ -63,7 +63,7 @@ func onlyChangedPaths(t *testing.T) {
 	if b.Status.Severity == nil || len(b.Status.Severity.Factors) != 5 {
 		t.Errorf("severity is %+v, want a level with its five factors", b.Status.Severity)
 	}
-	if out := s.kubectl("plumbline", "accept", "--by", "alice", "--since", "1h", "--yes", "--wait", patience.String()); strings.Count(out, "accepted") != 1 {
+	if out := s.kubectl("plumbline", "accept", "--by", "alice", "--since", "1h", "--yes", "--timeout", patience.String()); strings.Count(out, "accepted") != 1 {
 		t.Errorf("accept in bulk printed:\n%s", out)
 	}
 	s.await("accepted", func(b *v1alpha1.Baseline) bool { return inSync(b) && b.Spec.Authorized.Number == 3 })

@@ -276,7 +276,7 @@ func stagedStops(t *testing.T) {
 
 func steeredByPlugin(t *testing.T) {
 	steered(t, "plugin", func(w *world, plan, verb string) {
-		w.as("oncall", "plumbline", "plan", verb, plan, "--reason", "a drill", "--wait", patience.String())
+		w.as("oncall", "plumbline", "plan", verb, plan, "--reason", "a drill", "--timeout", patience.String())
 	})
 }
 

@@ -57,7 +57,7 @@ func TestAccept_OnlyTheStateThatWasShown(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := clitest.Cluster{Objects: []client.Object{web()}, Hooks: tc.hooks}.Run(t, verbs, "", "accept", "deployment/web", "--wait", "0s")
+			got := clitest.Cluster{Objects: []client.Object{web()}, Hooks: tc.hooks}.Run(t, verbs, "", "accept", "deployment/web", "--wait=false")
 			_, got.Stderr, _ = strings.Cut(got.Stderr, "by alice, 60s ago\n")
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -100,9 +100,9 @@ func TestAccept_AsksBeforeBulk(t *testing.T) {
 					return nil
 				},
 			}}
-			args := append([]string{"accept", "--wait", "0s", "--all"}, tc.args...)
+			args := append([]string{"accept", "--wait=false", "--all"}, tc.args...)
 			if len(tc.args) > 0 && strings.HasPrefix(tc.args[0], "named") {
-				args = []string{"accept", "--wait", "0s", "deployment/web", "deployment/fought"}[:3+len(tc.args)]
+				args = []string{"accept", "--wait=false", "deployment/web", "deployment/fought"}[:2+len(tc.args)]
 			}
 			got := f.Run(t, verbs, tc.stdin, args...)
 			if got.Code != tc.code || !strings.HasSuffix(got.Stderr, tc.want) || (sent > 0) != tc.sent {

@@ -56,7 +56,7 @@ func Run(t *testing.T, inv *invocation.Invocation, verbs []Verb, args []string) 
 	for _, verb := range verbs {
 		commands = append(commands, verb(inv))
 	}
-	return inv.Run(t.Context(), inv.NewRoot(commands...), args)
+	return inv.Run(t.Context(), inv.NewRoot(invocation.Group{Title: "Commands", Verbs: commands}), args)
 }
 
 // RunOffline carries out a command line that must ask for no cluster.

@@ -6,9 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -59,30 +57,19 @@ type Outcome struct {
 type RequestOptions struct {
 	Reason string
 	DryRun string
-	Wait   time.Duration
+	Wait   invocation.Wait
 }
 
 // AddFlags adds the flags for a kind of request.
 func (o *RequestOptions) AddFlags(cmd *cobra.Command, kind *RequestKind, wait string) {
-	flags := cmd.Flags()
-	flags.StringVar(&o.Reason, "reason", "", "Why, for people; at most 256 characters.")
-	flags.StringVar(&o.DryRun, "dry-run", "none", fmt.Sprintf(`Must be "none", "server", or "client". If client, only print the %s objects. If server, submit the requests without persisting them.`, kind.Done))
-	flags.Lookup("dry-run").NoOptDefVal = "client"
-	flags.DurationVar(&o.Wait, "wait", invocation.DefaultWait, "How long to wait, in all, until the assessor has "+wait+"; 0s: do not wait.")
-	invocation.CompleteValues(cmd, "dry-run", "none", "client", "server")
+	invocation.AddReasonFlag(cmd, &o.Reason)
+	invocation.AddDryRunFlag(cmd, &o.DryRun, fmt.Sprintf("If client, only print the %s objects. If server, submit the requests without persisting them.", kind.Done))
+	o.Wait.AddFlags(cmd, "the assessor has "+wait)
 }
 
 // Validate refuses values that the flags do not have.
 func (o *RequestOptions) Validate(cmd *cobra.Command) error {
-	switch {
-	case o.Wait < 0:
-		return invocation.UsageErrorf(cmd, "--wait must not be negative, not %s", o.Wait)
-	case utf8.RuneCountInString(o.Reason) > invocation.MaxReason:
-		return invocation.UsageErrorf(cmd, "--reason has %d characters, more than %d", utf8.RuneCountInString(o.Reason), invocation.MaxReason)
-	case !slices.Contains([]string{"none", "client", "server"}, o.DryRun):
-		return invocation.UsageErrorf(cmd, `invalid dry-run value (%s). Must be "none", "server", or "client"`, o.DryRun)
-	}
-	return nil
+	return invocation.FirstError(o.Wait.Check(cmd), invocation.CheckReason(cmd, o.Reason), invocation.CheckDryRun(cmd, o.DryRun))
 }
 
 // requestSent is a request that the API server has stored.
@@ -117,10 +104,10 @@ func SendRequests(ctx context.Context, inv *invocation.Invocation, c *invocation
 	switch {
 	case o.DryRun == "server":
 		err = printAll(inv, sent, kind.Done+" (server dry run)")
-	case o.Wait == 0:
+	case o.Wait.Timeout() == 0:
 		err = printAll(inv, sent, kind.Requested)
 	default:
-		err = awaitAll(ctx, inv, kind, sent, o.Wait)
+		err = awaitAll(ctx, inv, kind, sent, o.Wait.Timeout())
 	}
 	return errors.Join(append(failed, err)...)
 }

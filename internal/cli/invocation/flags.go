@@ -5,15 +5,10 @@ package invocation
 import (
 	"fmt"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
-
-// DefaultWait is how long a command waits for the assessor, which answers within a
-// second when it runs.
-const DefaultWait = 10 * time.Second
 
 // MaxReason is the bound of the API for a reason, in characters.
 const MaxReason = 256
@@ -49,14 +44,6 @@ func AddDryRunFlag(cmd *cobra.Command, dryRun *string, usage string) {
 func CheckDryRun(cmd *cobra.Command, dryRun string) error {
 	if !slices.Contains(dryRuns, dryRun) {
 		return UsageErrorf(cmd, `invalid dry-run value (%s). Must be "none", "server", or "client"`, dryRun)
-	}
-	return nil
-}
-
-// CheckWait refuses a negative --wait.
-func CheckWait(cmd *cobra.Command, wait time.Duration) error {
-	if wait < 0 {
-		return UsageErrorf(cmd, "--wait must not be negative, not %s", wait)
 	}
 	return nil
 }

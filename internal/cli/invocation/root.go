@@ -30,7 +30,10 @@ func displayPath(cmd *cobra.Command) string { return cmd.CommandPath() }
 const usageTemplate = `{{if .HasExample}}Examples:
 {{.Example}}
 
-{{end}}{{if .HasAvailableSubCommands}}Available Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+{{end}}{{range $group := .Groups}}{{.Title}}:{{range $.Commands}}{{if and (eq .GroupID $group.ID) .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+
+{{end}}{{if and .HasAvailableSubCommands (not .AllChildCommandsHaveGroup)}}Available Commands:{{range .Commands}}{{if and (eq .GroupID "") .IsAvailableCommand}}
   {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
 
 {{end}}{{if .HasAvailableLocalFlags}}{{if .HasParent}}Options:
@@ -43,8 +46,14 @@ const usageTemplate = `{{if .HasExample}}Examples:
 {{end}}Use "{{.Root.CommandPath}} options" for a list of global command-line options (applies to all commands).
 `
 
-// NewRoot returns the plugin's command, which has verbs and does nothing itself.
-func (inv *Invocation) NewRoot(verbs ...*cobra.Command) *cobra.Command {
+// Group is a heading in the help of the plugin, and the verbs below that heading.
+type Group struct {
+	Title string
+	Verbs []*cobra.Command
+}
+
+// NewRoot returns the plugin's command, which has verbs in groups and does nothing itself.
+func (inv *Invocation) NewRoot(groups ...Group) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-plumbline",
 		Short: "Shows the changes of objects, their writers, and whether they were authorized",
@@ -52,7 +61,8 @@ func (inv *Invocation) NewRoot(verbs ...*cobra.Command) *cobra.Command {
 
 This plugin shows the state of guarded objects, their differences from the
 authorized state, the writer of each change and the proof. It accepts the
-observed state as the new authorized state. "hash -f" works without a cluster.`,
+observed state as the new authorized state. It shows and controls remediation,
+and the rollouts of releases. "hash -f" works without a cluster.`,
 		Annotations:                map[string]string{cobra.CommandDisplayNameAnnotation: DisplayName},
 		SilenceErrors:              true,
 		SilenceUsage:               true,
@@ -73,7 +83,14 @@ observed state as the new authorized state. "hash -f" works without a cluster.`,
 	root.SetUsageTemplate(usageTemplate)
 	root.CompletionOptions.DisableDefaultCmd = true
 	inv.ConfigFlags.AddFlags(root.PersistentFlags())
-	root.AddCommand(verbs...)
+	for _, group := range groups {
+		root.AddGroup(&cobra.Group{ID: group.Title, Title: group.Title})
+		for _, verb := range group.Verbs {
+			verb.GroupID = group.Title
+		}
+		root.AddCommand(group.Verbs...)
+		root.SetHelpCommandGroupID(group.Title) // cobra's own verb, which no help shows
+	}
 	inv.registerFlagCompletions(root)
 	return root
 }

@@ -38,7 +38,7 @@ func TestLift(t *testing.T) {
 		want   clitest.Answer
 		asked  bool
 	}{
-		"a request is sent":              {web(), []string{"deployment/web", "--wait", "0s"}, clitest.Answer{Stdout: "shop/deployment.apps/web lift requested\n"}, true},
+		"a request is sent":              {web(), []string{"deployment/web", "--wait=false"}, clitest.Answer{Stdout: "shop/deployment.apps/web lift requested\n"}, true},
 		"a dry run sends none":           {web(), []string{"deployment/web", "--dry-run"}, clitest.Answer{Stdout: "shop/deployment.apps/web lifted (dry run)\n"}, false},
 		"nothing to do is no failure":    {clitest.BaselineOf("web"), []string{"deployment/web"}, clitest.Answer{Stdout: "shop/deployment.apps/web is not in quarantine\n"}, false},
 		"without a name nothing is sent": {web(), nil, clitest.Answer{Code: 1, Stderr: "name objects as TYPE/NAME"}, false},

@@ -20,7 +20,7 @@ import (
 type controlOptions struct {
 	reason string
 	dryRun string
-	wait   time.Duration
+	wait   invocation.Wait
 }
 
 func (a *app) controlCommand(v verb) *cobra.Command {
@@ -33,10 +33,9 @@ func (a *app) controlCommand(v verb) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.control(cmd, args, v, o) },
 		ValidArgsFunction: remediation.CompletePlan(a.Invocation),
 	}
-	flags := cmd.Flags()
 	invocation.AddReasonFlag(cmd, &o.reason)
 	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, only print the request. If server, submit the request without persisting it.")
-	flags.DurationVar(&o.wait, "wait", invocation.DefaultWait, "How long to wait, in all, until the executor has handled the request; 0s: do not wait.")
+	o.wait.AddFlags(cmd, "the executor has handled the request")
 	return cmd
 }
 
@@ -45,7 +44,7 @@ func (a *app) control(cmd *cobra.Command, args []string, v verb, o controlOption
 	if len(args) == 0 {
 		return invocation.UsageErrorf(cmd, "name at least one plan")
 	}
-	if err := invocation.FirstError(invocation.CheckReason(cmd, o.reason), invocation.CheckDryRun(cmd, o.dryRun), invocation.CheckWait(cmd, o.wait)); err != nil {
+	if err := invocation.FirstError(invocation.CheckReason(cmd, o.reason), invocation.CheckDryRun(cmd, o.dryRun), o.wait.Check(cmd)); err != nil {
 		return err
 	}
 	c, err := a.Connect()
@@ -66,8 +65,8 @@ func (a *app) control(cmd *cobra.Command, args []string, v verb, o controlOption
 			sent = append(sent, plan)
 		}
 	}
-	if o.wait > 0 {
-		failed = append(failed, a.awaitPlans(cmd.Context(), c, sent, v, o.wait))
+	if o.wait.Timeout() > 0 {
+		failed = append(failed, a.awaitPlans(cmd.Context(), c, sent, v, o.wait.Timeout()))
 		return errors.Join(failed...)
 	}
 	for _, plan := range sent {

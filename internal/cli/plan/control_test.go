@@ -111,7 +111,7 @@ func TestPlanControl_Asks(t *testing.T) {
 				}
 				return err
 			}
-			args := append([]string{"plan", tc.args[0], "p", "--wait", "0s"}, tc.args[1:]...)
+			args := append([]string{"plan", tc.args[0], "p", "--wait=false"}, tc.args[1:]...)
 			got := f.Run(t, verbs, "", args...)
 			if got.Code != tc.code || got.Stdout != tc.stdout || !strings.Contains(got.Stderr, tc.stderr) || (tc.stderr == "" && got.Stderr != "") {
 				t.Errorf("%q gave %+v", args, got)
@@ -125,7 +125,7 @@ func TestPlanControl_Asks(t *testing.T) {
 
 func TestPlanControl_SeveralPlansAreEachAnsweredFor(t *testing.T) {
 	f := clitest.Cluster{Objects: clitest.ObjectsOf(clitest.PlanOf("a"), clitest.PlanOf("b", clitest.InPhase(v1alpha1.PlanFailed)))}
-	got := f.Run(t, verbs, "", "plan", "cancel", "a", "b", "c", "--wait", "0s")
+	got := f.Run(t, verbs, "", "plan", "cancel", "a", "b", "c", "--wait=false")
 	want := clitest.Answer{
 		Code: 1, Stdout: "shop/a asked to cancel\n",
 		Stderr: "error: shop/b was not canceled: it has ended as Failed 4m ago\nError from server (NotFound): remediationplans.plumbline.dev \"c\" not found\n",
@@ -185,7 +185,7 @@ func TestPlanControl_OnlyWhatWasShown(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := clitest.Cluster{Objects: clitest.ObjectsOf(clitest.PlanOf("p", clitest.InPhase(v1alpha1.PlanRunning))), Hooks: tc.hooks}
-			if diff := cmp.Diff(tc.want, f.Run(t, verbs, "", "plan", "pause", "p", "--wait", "0s")); diff != "" {
+			if diff := cmp.Diff(tc.want, f.Run(t, verbs, "", "plan", "pause", "p", "--wait=false")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -248,7 +248,7 @@ func TestPlanControl_SaysWhenItWaitedInVain(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := clitest.Cluster{Objects: clitest.ObjectsOf(tc.plan)}.Run(t, verbs, "", "plan", "pause", "p", "--wait", "20ms")
+			got := clitest.Cluster{Objects: clitest.ObjectsOf(tc.plan)}.Run(t, verbs, "", "plan", "pause", "p", "--timeout", "20ms")
 			if got.Code != 1 || got.Stdout != "" || !strings.Contains(got.Stderr, tc.want) {
 				t.Errorf("got %+v, want %q", got, tc.want)
 			}

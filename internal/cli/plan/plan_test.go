@@ -107,7 +107,7 @@ func TestPlan_Mistakes(t *testing.T) {
 		"nothing to pause":                   {[]string{"plan", "pause"}, "error: name at least one plan"},
 		"a reason longer than the API takes": {[]string{"plan", "pause", "a", "--reason", strings.Repeat("ö", 257)}, "--reason has 257 characters, more than 256"},
 		"a dry run that is none":             {[]string{"plan", "pause", "a", "--dry-run=maybe"}, "invalid dry-run value (maybe)"},
-		"time does not run backwards":        {[]string{"plan", "pause", "a", "--wait=-1s"}, "--wait must not be negative"},
+		"time does not run backwards":        {[]string{"plan", "pause", "a", "--timeout=-1s"}, "--timeout must be greater than 0s"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@ var (
 		name: "cancel", asks: v1alpha1.PlanCancel, done: "canceled",
 		Verb: wording.PlanVerbs[v1alpha1.PlanCancel],
 		examples: invocation.Examples(
-			"# End a plan and see that it has ended", "%s plan cancel production-3f9c2a --wait 2m",
+			"# End a plan and see that it has ended", "%s plan cancel production-3f9c2a --timeout 2m",
 			"# End all plans of the namespace that have not ended", "%s plan cancel $(kubectl plumbline plan list --phase Running,Deferred,Scheduled,Paused -o jsonpath='{.items[*].metadata.name}')"),
 	}
 )

@@ -68,7 +68,7 @@ type modeOptions struct {
 	groups []string
 	dryRun string
 	yes    bool
-	wait   time.Duration
+	wait   invocation.Wait
 }
 
 func (a *app) modeCommand(m modeVerb) *cobra.Command {
@@ -80,7 +80,7 @@ func (a *app) modeCommand(m modeVerb) *cobra.Command {
 	}
 	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, only print the request. If server, submit the request without persisting it.")
 	flags := cmd.Flags()
-	flags.DurationVar(&o.wait, "wait", invocation.DefaultWait, "How long to wait until the assessor has looked at the policy; 0s: do not wait.")
+	o.wait.AddFlags(cmd, "the assessor has looked at the policy")
 	if m.mode == v1alpha1.PolicyModeActive {
 		flags.StringSliceVar(&o.groups, "group", nil, "Groups of yours that give the policy their permissions. If unset, all.")
 		flags.BoolVarP(&o.yes, "yes", "y", false, "Do not ask for confirmation.")
@@ -93,7 +93,7 @@ func (a *app) setMode(cmd *cobra.Command, args []string, m modeVerb, o modeOptio
 	if err != nil {
 		return err
 	}
-	if err := invocation.FirstError(invocation.CheckDryRun(cmd, o.dryRun), invocation.CheckWait(cmd, o.wait)); err != nil {
+	if err := invocation.FirstError(invocation.CheckDryRun(cmd, o.dryRun), o.wait.Check(cmd)); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
@@ -166,10 +166,10 @@ func (a *app) submitMode(ctx context.Context, c *invocation.Cluster, p *v1alpha1
 		return fmt.Errorf("%s was not %s: %w", p.Name, m.done, err)
 	case o.dryRun == "server":
 		return a.printResult(p, m.done+" (server dry run)")
-	case o.wait == 0:
+	case o.wait.Timeout() == 0:
 		return a.printResult(p, m.done)
 	}
-	return a.awaitMode(ctx, c, p, m, o.wait)
+	return a.awaitMode(ctx, c, p, m, o.wait.Timeout())
 }
 
 // awaitMode waits until the assessor has looked at the policy as it is now, and

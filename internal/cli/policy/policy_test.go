@@ -139,7 +139,7 @@ func TestPolicyMode_Sets(t *testing.T) {
 				}
 				return err
 			}
-			args := append([]string{"policy", tc.args[0], "p", "--wait", "0s"}, tc.args[1:]...)
+			args := append([]string{"policy", tc.args[0], "p", "--wait=false"}, tc.args[1:]...)
 			got := f.Run(t, verbs, tc.stdin, args...)
 			if got.Code != tc.code || got.Stdout != tc.stdout || !strings.HasSuffix(got.Stderr, tc.stderr) {
 				t.Errorf("%q gave %+v", args, got)
@@ -185,7 +185,7 @@ func TestPolicyMode_TellsWhatTheAssessorMadeOfIt(t *testing.T) {
 			want:  clitest.Answer{Code: 1, Stderr: "error: p was deleted meanwhile\n"},
 		},
 		"nobody looks": {
-			event: func(*v1alpha1.RemediationPolicy) *watch.Event { return nil }, args: []string{"--wait", "20ms"},
+			event: func(*v1alpha1.RemediationPolicy) *watch.Event { return nil }, args: []string{"--timeout", "20ms"},
 			want: clitest.Answer{Code: 1, Stderr: "error: p is activated, and the assessor has not looked at it within 20ms\n"},
 		},
 	}

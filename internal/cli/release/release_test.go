@@ -164,12 +164,12 @@ func TestVerbs(t *testing.T) {
 			sent: &v1alpha1.RolloutControl{Verb: "Skip", Run: 7, Stage: 2, RequestedBy: "alice"},
 		},
 		"without an answer the wait ends": {
-			args: []string{"rollback", "web", "--wait", "10ms"}, silent: true,
+			args: []string{"rollback", "web", "--timeout", "10ms"}, silent: true,
 			want: clitest.Answer{Code: 1, Stderr: "error: shop/web: asked for, and not rolled back within 10ms: no discovery server has answered\n"},
 			sent: &v1alpha1.RolloutControl{Verb: "Rollback", Run: 7, RequestedBy: "alice"},
 		},
 		"without a wait it is asked": {
-			args: []string{"rollback", "web", "--wait", "0s"}, silent: true, want: clitest.Answer{Stdout: "shop/web asked to be rolled back\n"},
+			args: []string{"rollback", "web", "--wait=false"}, silent: true, want: clitest.Answer{Stdout: "shop/web asked to be rolled back\n"},
 			sent: &v1alpha1.RolloutControl{Verb: "Rollback", Run: 7, RequestedBy: "alice"},
 		},
 		"a dry run asks nothing": {

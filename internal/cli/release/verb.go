@@ -47,7 +47,7 @@ type verbOptions struct {
 	variation string
 	reason    string
 	dryRun    string
-	wait      time.Duration
+	wait      invocation.Wait
 }
 
 func (a *app) verbCommand(v verb) *cobra.Command {
@@ -66,7 +66,7 @@ func (a *app) verbCommand(v verb) *cobra.Command {
 	}
 	invocation.AddReasonFlag(cmd, &o.reason)
 	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, only print the request. If server, submit the request without persisting it.")
-	cmd.Flags().DurationVar(&o.wait, "wait", invocation.DefaultWait, "How long to wait until the discovery server has answered; 0s: do not wait.")
+	o.wait.AddFlags(cmd, "the discovery server has answered")
 	return cmd
 }
 
@@ -77,7 +77,7 @@ func (a *app) ask(cmd *cobra.Command, args []string, v verb, o verbOptions) erro
 	if v.variation && o.variation == "" {
 		return invocation.UsageErrorf(cmd, "name the variation that gets all requests, with --variation")
 	}
-	if err := invocation.FirstError(invocation.CheckReason(cmd, o.reason), invocation.CheckDryRun(cmd, o.dryRun), invocation.CheckWait(cmd, o.wait)); err != nil {
+	if err := invocation.FirstError(invocation.CheckReason(cmd, o.reason), invocation.CheckDryRun(cmd, o.dryRun), o.wait.Check(cmd)); err != nil {
 		return err
 	}
 	c, err := a.Connect()
@@ -105,10 +105,10 @@ func (a *app) ask(cmd *cobra.Command, args []string, v verb, o verbOptions) erro
 	switch {
 	case o.dryRun == "server":
 		return a.result(r, v.done+" (server dry run)")
-	case o.wait == 0:
+	case o.wait.Timeout() == 0:
 		return a.result(r, "asked to be "+v.done)
 	}
-	return a.await(cmd.Context(), c, r, control, v, o.wait)
+	return a.await(cmd.Context(), c, r, control, v, o.wait.Timeout())
 }
 
 // await waits until the discovery server has answered.

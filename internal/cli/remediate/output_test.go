@@ -32,7 +32,7 @@ func TestRemediate_PrintsTheRequestForAProgram(t *testing.T) {
 		"a plan that runs, in JSON":    {plan: clitest.InPhase(v1alpha1.PlanRunning), answer: planned, args: []string{"-o", "json"}, named: "remediate-x"},
 		"a plan that fails":            {plan: clitest.InPhase(v1alpha1.PlanFailed), answer: planned, args: []string{"-o", "yaml"}, code: 1, named: "remediate-x", stderr: "error: shop/p: begun, and ended as Failed\n"},
 		"a request that is refused":    {answer: refused, args: []string{"-o", "yaml"}, code: 1, named: "remediate-x", stderr: "error: shop/deployment.apps/web is not remediated: MassDrift: too many\n"},
-		"a request without its answer": {args: []string{"-o", "yaml", "--wait", "0s"}, named: "remediate-x"},
+		"a request without its answer": {args: []string{"-o", "yaml", "--wait=false"}, named: "remediate-x"},
 		"a server dry run":             {args: []string{"-o", "yaml", "--dry-run=server"}},
 	} {
 		t.Run(name, func(t *testing.T) {

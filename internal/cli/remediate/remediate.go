@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,7 +33,7 @@ type remediateOptions struct {
 	dryRun string
 	output string
 	system string
-	wait   time.Duration
+	wait   invocation.Wait
 }
 
 // Command returns the command "remediate".
@@ -77,7 +76,7 @@ as "plan preview" does; --dry-run=server sends the request without storing it.
 	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, show the plan and try its writes. If server, submit the request without persisting it.")
 	invocation.AddOutputFlag(cmd, &o.output, "json", "yaml")
 	invocation.AddSystemFlag(cmd, &o.system)
-	flags.DurationVar(&o.wait, "wait", invocation.DefaultWait, "How long to wait, in all, until the assessor has answered and the plan is under way; 0s: do not wait.")
+	o.wait.AddFlags(cmd, "the assessor has answered and the plan is under way")
 	invocation.MustComplete(cmd, "policy", remediation.CompletePolicy(a.Invocation))
 	return cmd
 }
@@ -98,7 +97,7 @@ func (o *remediateOptions) validate(cmd *cobra.Command, args []string) error {
 	case o.to > 0 && len(parsed) != 1:
 		return invocation.UsageErrorf(cmd, "--to is about one object, and %d are named", len(parsed))
 	}
-	return invocation.FirstError(invocation.CheckReason(cmd, o.reason), invocation.CheckDryRun(cmd, o.dryRun), invocation.CheckWait(cmd, o.wait), invocation.CheckOutput(cmd, o.output, "json", "yaml"))
+	return invocation.FirstError(invocation.CheckReason(cmd, o.reason), invocation.CheckDryRun(cmd, o.dryRun), o.wait.Check(cmd), invocation.CheckOutput(cmd, o.output, "json", "yaml"))
 }
 
 func (a *app) remediate(cmd *cobra.Command, args []string, o remediateOptions) error {

@@ -89,7 +89,7 @@ func TestRemediate_Asks(t *testing.T) {
 			stdout: "shop/deployment.apps/web is in plan p\n", stderr: "error: shop/p: begun, and ended as Canceled\n",
 		},
 		"a plan that no executor takes": {
-			answer: planned, args: []string{"deployment/web", "--wait", "50ms"}, code: 1,
+			answer: planned, args: []string{"deployment/web", "--timeout", "50ms"}, code: 1,
 			stdout: "shop/deployment.apps/web is in plan p\n", stderr: "error: shop/p is made, and not begun within 50ms: no executor has taken it; is one running?\n",
 		},
 		"a limit that holds is told": {
@@ -105,21 +105,21 @@ func TestRemediate_Asks(t *testing.T) {
 			args:   []string{"deployment/web"}, code: 1, stderr: "error: request shop/remediate-x was refused: the request was not answered within 10m0s\n",
 		},
 		"an assessor that does not answer": {
-			args: []string{"deployment/web", "--wait", "50ms"}, code: 1,
+			args: []string{"deployment/web", "--timeout", "50ms"}, code: 1,
 			stderr: "error: request shop/remediate-x stands, and the assessor has not answered it within 50ms; is one running?\n",
 		},
 		"without a wait the request is named": {
-			args: []string{"deployment/web", "--wait", "0s"}, stdout: "shop/deployment.apps/web remediation requested as remediate-x\n",
+			args: []string{"deployment/web", "--wait=false"}, stdout: "shop/deployment.apps/web remediation requested as remediate-x\n",
 		},
 		"a server dry run stores nothing": {
 			args: []string{"deployment/web", "--dry-run=server"}, stdout: "shop/deployment.apps/web remediation requested (server dry run)\n", revision: "-",
 		},
 		"an object beside one that has not drifted": {
-			args: []string{"deployment/web", "deployment/calm", "--wait", "0s"}, code: 1,
+			args: []string{"deployment/web", "deployment/calm", "--wait=false"}, code: 1,
 			stdout: "shop/deployment.apps/web remediation requested as remediate-x\n", stderr: "error: shop/deployment.apps/calm is not remediated: it is in sync: there is no drift to remediate\n",
 		},
 		"a rollback to a chosen state": {
-			policy: []func(*v1alpha1.RemediationPolicy){rollsBack}, args: []string{"deployment/web", "--to", "3", "--wait", "0s"},
+			policy: []func(*v1alpha1.RemediationPolicy){rollsBack}, args: []string{"deployment/web", "--to", "3", "--wait=false"},
 			stdout: "shop/deployment.apps/web remediation requested as remediate-x\n", revision: "deployments.apps.web-3",
 		},
 		"a state that was never authorized": {
@@ -196,7 +196,7 @@ func TestRemediate_Usage(t *testing.T) {
 		"too many objects":     {append(many, "--policy", "p"), "a request has at most 10 objects, not 11"},
 		"a revision of zero":   {[]string{"deployment/web", "--policy", "p", "--to", "0"}, "revisions are numbered from 1, not 0"},
 		"a revision of two":    {[]string{"deployment", "web", "db", "--policy", "p", "--to", "3"}, "--to is about one object, and 2 are named"},
-		"a negative wait":      {[]string{"deployment/web", "--policy", "p", "--wait", "-1s"}, "--wait must not be negative, not -1s"},
+		"a negative wait":      {[]string{"deployment/web", "--policy", "p", "--timeout", "-1s"}, "--timeout must be greater than 0s, not -1s"},
 		"a reason too long":    {[]string{"deployment/web", "--policy", "p", "--reason", strings.Repeat("x", invocation.MaxReason+1)}, "--reason has 257 characters, more than 256"},
 		"an output of no kind": {[]string{"deployment/web", "--policy", "p", "-o", "wide"}, `output format "wide", allowed formats are: json,yaml`},
 		"a dry run of no kind": {[]string{"deployment/web", "--policy", "p", "--dry-run=maybe"}, `invalid dry-run value (maybe)`},
@@ -223,7 +223,7 @@ func TestRemediate_LeavesToTheAssessorWhatTheUserMayNotRead(t *testing.T) {
 		}
 		return api.Get(ctx, key, object, options...)
 	}
-	got := f.Run(t, verbs, "", "remediate", "deployment/web", "--policy", "production", "--to", "2", "--wait", "0s")
+	got := f.Run(t, verbs, "", "remediate", "deployment/web", "--policy", "production", "--to", "2", "--wait=false")
 	if got.Code != 0 || got.Stdout != "shop/deployment.apps/web remediation requested as remediate-x\n" {
 		t.Errorf("got %+v", got)
 	}

@@ -30,12 +30,12 @@ func (a *app) requestRemediation(ctx context.Context, c *invocation.Cluster, bas
 	switch {
 	case o.dryRun == "server":
 		return a.tellRequested(baselines, request, "remediation requested (server dry run)", o)
-	case o.wait == 0:
+	case o.wait.Timeout() == 0:
 		return a.tellRequested(baselines, request, "remediation requested as "+request.Name, o)
 	}
-	deadline, cancel := context.WithTimeout(ctx, o.wait)
+	deadline, cancel := context.WithTimeout(ctx, o.wait.Timeout())
 	defer cancel()
-	answer, err := awaitAnswer(ctx, deadline, c, request, o.wait)
+	answer, err := awaitAnswer(ctx, deadline, c, request, o.wait.Timeout())
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (a *app) awaitBegin(ctx, deadline context.Context, c *invocation.Cluster, k
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case deadline.Err() != nil && outcome.Progress == actions.Pending:
-		return fmt.Errorf("%s is made, and not begun within %s: %s", wording.PlanName(plan), o.wait, remediation.DescribeStanding(last))
+		return fmt.Errorf("%s is made, and not begun within %s: %s", wording.PlanName(plan), o.wait.Timeout(), remediation.DescribeStanding(last))
 	case err != nil:
 		return fmt.Errorf("%s is made; waiting for it: %w", wording.PlanName(plan), err)
 	case outcome.Progress == actions.Refused, wording.HasEnded(last) && last.Status.Phase != v1alpha1.PlanSucceeded:

@@ -20,7 +20,7 @@ import (
 type checkOptions struct {
 	statusOptions
 	all  bool
-	wait time.Duration
+	wait invocation.Wait
 }
 
 // CheckCommand returns the command "check".
@@ -52,7 +52,7 @@ touched.
 	o.ListOutput.AddFlags(cmd, "Baselines")
 	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "Exit with 1 when an object drifted or is missing, with 2 when that cannot be said.")
 	cmd.Flags().BoolVar(&o.all, "all", false, "Check all guarded objects of the namespace, or of TYPE in it.")
-	cmd.Flags().DurationVar(&o.wait, "wait", invocation.DefaultWait, "How long to wait, in all, until the assessor has checked; 0s: do not wait.")
+	o.wait.AddFlags(cmd, "the assessor has checked")
 	return cmd
 }
 
@@ -68,7 +68,7 @@ func (o *checkOptions) validate(cmd *cobra.Command, args []string) error {
 	case named && o.all:
 		return invocation.UsageErrorf(cmd, "--all selects in bulk and excludes TYPE/NAME")
 	}
-	return invocation.CheckWait(cmd, o.wait)
+	return o.wait.Check(cmd)
 }
 
 func (a *app) check(cmd *cobra.Command, args []string, o *checkOptions) error {
@@ -87,7 +87,7 @@ func (a *app) check(cmd *cobra.Command, args []string, o *checkOptions) error {
 	if missing != nil && !found.Named {
 		return missing
 	}
-	checked, failed := a.checkAll(cmd.Context(), c, found.Baselines, o.wait)
+	checked, failed := a.checkAll(cmd.Context(), c, found.Baselines, o.wait.Timeout())
 	failed = errors.Join(missing, failed)
 	if len(checked) > 0 || failed == nil && len(found.Baselines) == 0 {
 		if err := a.printBaselines(printer, guarded.Selected{Baselines: checked, Named: found.Named}, c.Namespace, &o.statusOptions); err != nil {

@@ -84,11 +84,11 @@ func TestCheck_Failures(t *testing.T) {
 		want  string
 	}{
 		"no assessor": {
-			args: []string{"deployment/calm", "--wait", "20ms"}, code: 1,
+			args: []string{"deployment/calm", "--timeout", "20ms"}, code: 1,
 			want: "error: shop/deployment.apps/calm: a check is requested, and the assessor has not answered within 20ms\n",
 		},
 		"no assessor, for a pipeline": {
-			args: []string{"deployment/calm", "--wait", "20ms", "--exit-code"}, code: 2, want: "has not answered within 20ms\n",
+			args: []string{"deployment/calm", "--timeout", "20ms", "--exit-code"}, code: 2, want: "has not answered within 20ms\n",
 		},
 		"the Baseline goes meanwhile": {
 			watch: func(b *v1alpha1.Baseline) *watch.Event { return &watch.Event{Type: watch.Deleted, Object: b} },
@@ -99,8 +99,8 @@ func TestCheck_Failures(t *testing.T) {
 		},
 		"nothing named":         {code: 1, want: "error: name objects as TYPE/NAME, or select them with --all or -l\n"},
 		"named, and all":        {args: []string{"deployment/calm", "--all"}, code: 1, want: "error: --all selects in bulk and excludes TYPE/NAME\n"},
-		"not waited for":        {args: []string{"deployment/calm", "--wait", "0s"}, want: ""},
-		"a wait that cannot be": {args: []string{"deployment/calm", "--wait=-1s"}, code: 1, want: "--wait must not be negative"},
+		"not waited for":        {args: []string{"deployment/calm", "--wait=false"}, want: ""},
+		"a wait that cannot be": {args: []string{"deployment/calm", "--timeout=-1s"}, code: 1, want: "--timeout must be greater than 0s"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -108,7 +108,7 @@ func TestAccept_AuthorizesTheHashThatWasShown(t *testing.T) {
 func TestAccept_SendsReasonAndRequester(t *testing.T) {
 	f := fixture{t: t, namespace: newNamespace(t)}
 	baseline := f.drifted("web")
-	got := plumbline(t.Context(), kubeconfig, f.namespace, "", "accept", "deploy/web", "--reason", "INC-7", "--wait", "0s", "--as", "carol", "--as-group", "system:masters")
+	got := plumbline(t.Context(), kubeconfig, f.namespace, "", "accept", "deploy/web", "--reason", "INC-7", "--wait=false", "--as", "carol", "--as-group", "system:masters")
 	if got.Code != 0 || got.Stdout != f.namespace+"/deployment.apps/web acceptance requested\n" {
 		t.Fatalf("accept gave %+v", got)
 	}
@@ -118,7 +118,7 @@ func TestAccept_SendsReasonAndRequester(t *testing.T) {
 		t.Errorf("the request (-want +got):\n%s", diff)
 	}
 	// A second request without a reason does not inherit the first one's.
-	plumbline(t.Context(), kubeconfig, f.namespace, "", "accept", "deploy/web", "--wait", "0s")
+	plumbline(t.Context(), kubeconfig, f.namespace, "", "accept", "deploy/web", "--wait=false")
 	must(t, kube.Get(t.Context(), client.ObjectKeyFromObject(baseline), baseline))
 	if baseline.Spec.Accept.Reason != "" || baseline.Spec.Accept.RequestedBy != "admin" {
 		t.Errorf("the second request is %+v", *baseline.Spec.Accept)
@@ -128,7 +128,7 @@ func TestAccept_SendsReasonAndRequester(t *testing.T) {
 func TestAccept_WithoutAssessorSaysThatItWaitedInVain(t *testing.T) {
 	f := fixture{t: t, namespace: newNamespace(t)}
 	f.drifted("web")
-	got := plumbline(t.Context(), kubeconfig, f.namespace, "", "accept", "deploy/web", "--wait", "300ms")
+	got := plumbline(t.Context(), kubeconfig, f.namespace, "", "accept", "deploy/web", "--timeout", "300ms")
 	want := "error: " + f.namespace + "/deployment.apps/web: acceptance is requested, and the assessor has not taken it within 300ms\n"
 	if got.Code != 1 || got.Stdout != "" || !strings.HasSuffix(got.Stderr, want) {
 		t.Errorf("accept gave %+v, want %q", got, want)
@@ -241,7 +241,7 @@ func TestAccept_OutlivesConcurrentStatusWrites(t *testing.T) {
 	}()
 	defer func() { cancel(); <-done }()
 	for range 10 {
-		if got := plumbline(t.Context(), kubeconfig, f.namespace, "", "accept", "deploy/web", "--wait", "0s"); got.Code != 0 {
+		if got := plumbline(t.Context(), kubeconfig, f.namespace, "", "accept", "deploy/web", "--wait=false"); got.Code != 0 {
 			t.Fatalf("accept gave %+v", got)
 		}
 	}

@@ -193,7 +193,7 @@ func TestPolicy_IsActivatedWithTheUsersNameAndGroups(t *testing.T) {
 		must(t, kube.Get(t.Context(), client.ObjectKeyFromObject(policy), current))
 		return &current.Spec
 	}
-	dan := []string{"--as", "dan", "--as-group", "sre", "--as-group", "system:masters", "--wait", "0s"}
+	dan := []string{"--as", "dan", "--as-group", "sre", "--as-group", "system:masters", "--wait=false"}
 	got := plumbline(t.Context(), kubeconfig, f.namespace, "", append([]string{"policy", "activate", policy.Name}, dan...)...)
 	if got.Code != 1 || read().Mode != v1alpha1.PolicyModeObserveOnly || !strings.Contains(got.Stderr, "use --yes") {
 		t.Fatalf("without a confirmation: %+v, %s", got, read().Mode)
@@ -202,7 +202,7 @@ func TestPolicy_IsActivatedWithTheUsersNameAndGroups(t *testing.T) {
 	if spec := read(); got.Code != 0 || spec.Mode != v1alpha1.PolicyModeActive || spec.RequestedBy != "dan" || !cmp.Equal(spec.RequestedByGroups, []string{"sre"}) {
 		t.Fatalf("got %+v, and stored %s by %s, %v", got, spec.Mode, spec.RequestedBy, spec.RequestedByGroups)
 	}
-	got = plumbline(t.Context(), kubeconfig, f.namespace, "", "policy", "deactivate", policy.Name, "--wait", "0s")
+	got = plumbline(t.Context(), kubeconfig, f.namespace, "", "policy", "deactivate", policy.Name, "--wait=false")
 	if spec := read(); got.Code != 0 || spec.Mode != v1alpha1.PolicyModeObserveOnly || spec.RequestedBy != "admin" || len(spec.RequestedByGroups) != 0 {
 		t.Fatalf("got %+v, and stored %s by %s, %v", got, spec.Mode, spec.RequestedBy, spec.RequestedByGroups)
 	}

@@ -54,7 +54,7 @@ func (w *world) remediates(user string, code int, args []string, want ...string)
 	path := filepath.Join(w.t.TempDir(), "kubeconfig")
 	w.Must(apiserver.WriteKubeconfig(path, config, apiserver.Impersonating(config, user, "system:authenticated")))
 	var out bytes.Buffer
-	all := append([]string{"--kubeconfig", path, "-n", w.Name, "remediate", "--wait", "30s"}, args...)
+	all := append([]string{"--kubeconfig", path, "-n", w.Name, "remediate", "--timeout", "30s"}, args...)
 	if got := cli.Run(w.t.Context(), all, cli.Environment{In: &bytes.Buffer{}, Out: &out, Err: &out, Now: time.Now, Version: "test"}); got != code {
 		w.t.Errorf("%s: %q gave %d, want %d: %s", user, args, got, code, out.String())
 	}

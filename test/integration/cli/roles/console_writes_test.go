@@ -167,10 +167,10 @@ func makeWritable(t *testing.T, name string) {
 		}))
 	}
 	policyOf("writes-" + name)
-	eventually(t, "ann", author, "policy", "activate", "writes-"+name, "--yes", "--wait", "0s")
+	eventually(t, "ann", author, "policy", "activate", "writes-"+name, "--yes", "--wait=false")
 	policyOf("for-" + name)
 	plan(t, name)
-	eventually(t, "oz", "operators", "plan", "pause", plan(t, name+"-paused").Name, "--wait", "0s")
+	eventually(t, "oz", "operators", "plan", "pause", plan(t, name+"-paused").Name, "--wait=false")
 	underWay(t, name)
 	drifted(t, name)
 }

@@ -37,9 +37,9 @@ func TestARemediatorRequestsInTheirOwnNameAndNothingElse(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "nightly"},
 		Spec:       v1alpha1.RemediationPolicySpec{EnvironmentName: "production", Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile},
 	}))
-	eventually(t, "ann", "authors", "policy", "activate", "nightly", "--yes", "--wait", "0s")
+	eventually(t, "ann", "authors", "policy", "activate", "nightly", "--yes", "--wait=false")
 	b := drifted(t, "cart")
-	asks := []string{"remediate", "deployment/cart", "--policy", "nightly", "--reason", "INC-9", "--wait", "0s", "-o", "yaml"}
+	asks := []string{"remediate", "deployment/cart", "--policy", "nightly", "--reason", "INC-9", "--wait=false", "-o", "yaml"}
 	got := eventually(t, "rita", "remediators", asks...)
 	var printed v1alpha1.RemediationRequest
 	must(t, yaml.UnmarshalStrict([]byte(got.Stdout), &printed))
@@ -64,7 +64,7 @@ func TestARemediatorRequestsInTheirOwnNameAndNothingElse(t *testing.T) {
 		{"rita", "remediators", []string{"policy", "halt", "nightly"}, `User "rita" cannot get resource "remediationpolicies"`},
 		{"vic", "viewers", []string{"remediate", "deployment/cart", "--policy", "nightly"}, `cannot create resource "remediationrequests"`},
 	} {
-		got := as(t, refused.user, refused.group, append(refused.args, "--wait", "0s")...)
+		got := as(t, refused.user, refused.group, append(refused.args, "--wait=false")...)
 		if got.Code != 1 || !strings.Contains(got.Stderr, refused.want) {
 			t.Errorf("%s: %q gave %+v, want %q", refused.user, refused.args, got, refused.want)
 		}

@@ -212,7 +212,7 @@ func TestAPlanOperatorSteersPlansAndAViewerDoesNot(t *testing.T) {
 		{[]string{"plan", "resume", "p"}, v1alpha1.PlanControl{RequestedBy: "oz"}},
 		{[]string{"plan", "cancel", "p"}, v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "oz"}},
 	} {
-		eventually(t, "oz", "operators", append(step.args, "--wait", "0s")...)
+		eventually(t, "oz", "operators", append(step.args, "--wait=false")...)
 		must(t, admin.Get(t.Context(), client.ObjectKeyFromObject(p), p))
 		if diff := cmp.Diff(step.want, p.Spec.Control); diff != "" {
 			t.Errorf("%q stored (-want +got):\n%s", step.args, diff)
@@ -231,16 +231,16 @@ func TestOnlyAnAuthorSwitchesPoliciesOnAndInTheirOwnName(t *testing.T) {
 		Spec:       v1alpha1.RemediationPolicySpec{EnvironmentName: "production", Trigger: v1alpha1.TriggerImmediate, Action: v1alpha1.ActionReconcile},
 	}
 	must(t, admin.Create(t.Context(), policy))
-	got := eventually(t, "ann", "authors", "policy", "activate", "production", "--yes", "--wait", "0s")
+	got := eventually(t, "ann", "authors", "policy", "activate", "production", "--yes", "--wait=false")
 	must(t, admin.Get(t.Context(), client.ObjectKeyFromObject(policy), policy))
 	if s := policy.Spec; s.Mode != v1alpha1.PolicyModeActive || s.RequestedBy != "ann" || !strings.Contains(strings.Join(s.RequestedByGroups, " "), "authors") {
 		t.Errorf("%+v stored %s by %s, %q", got, s.Mode, s.RequestedBy, s.RequestedByGroups)
 	}
-	refused := as(t, "oz", "operators", "policy", "deactivate", "production", "--wait", "0s")
+	refused := as(t, "oz", "operators", "policy", "deactivate", "production", "--wait=false")
 	if refused.Code != 1 || !strings.Contains(refused.Stderr, `User "oz" cannot patch resource "remediationpolicies"`) {
 		t.Errorf("an operator deactivated: %+v", refused)
 	}
-	eventually(t, "ben", "authors", "policy", "halt", "production", "--wait", "0s")
+	eventually(t, "ben", "authors", "policy", "halt", "production", "--wait=false")
 	must(t, admin.Get(t.Context(), client.ObjectKeyFromObject(policy), policy))
 	if s := policy.Spec; s.Mode != v1alpha1.PolicyModeHalted || s.RequestedBy != "ben" || len(s.RequestedByGroups) != 0 {
 		t.Errorf("stored %s by %s, %q", s.Mode, s.RequestedBy, s.RequestedByGroups)
