@@ -63,3 +63,46 @@ func IsTransient(err error) bool {
 	}
 	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err)
 }
+
+// FollowList calls changed after each event of a watch, until the context ends, which is no error. The first events
+// are about the objects that are there. When the API server cannot be reached for a while, FollowList tells the
+// error to interrupted, pauses, and begins a new watch.
+func FollowList(ctx context.Context, c client.WithWatch, list client.ObjectList, options *client.ListOptions, pause Pause, interrupted func(error), changed func()) error {
+	attempt := 0
+	for {
+		err := readEvents(ctx, c, list, options, func() {
+			attempt = 0
+			changed()
+		})
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // the end of the context is no error
+		case err != nil && !IsTransient(err):
+			return err
+		case err != nil:
+			interrupted(err)
+		}
+		attempt++
+		pause(ctx, attempt)
+	}
+}
+
+// readEvents calls changed for each event of one watch, until the watch ends.
+func readEvents(ctx context.Context, c client.WithWatch, list client.ObjectList, options *client.ListOptions, changed func()) error {
+	watcher, err := c.Watch(ctx, list, options)
+	if err != nil {
+		return err
+	}
+	defer watcher.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, open := <-watcher.ResultChan():
+			if !open {
+				return nil
+			}
+			changed()
+		}
+	}
+}

@@ -22,6 +22,8 @@ import (
 type ListOutput struct {
 	printFlags *genericclioptions.PrintFlags
 	NoHeaders  bool
+	// Watch is set by the flag of [AddWatchFlag], for commands that have the flag.
+	Watch bool
 }
 
 // NewListOutput returns an output without flags; [ListOutput.AddFlags] adds them.
@@ -49,6 +51,9 @@ type ListPrinter struct {
 // Printer returns the printer that the flags ask for.
 func (o *ListOutput) Printer(cmd *cobra.Command, scheme *runtime.Scheme) (*ListPrinter, error) {
 	output := *o.printFlags.OutputFormat
+	if err := CheckWatch(cmd, o.Watch, output); err != nil {
+		return nil, err
+	}
 	template := o.printFlags.TemplatePrinterFlags.TemplateArgument
 	if output == "wide" || (output == "" && (template == nil || *template == "")) {
 		return &ListPrinter{Wide: output == "wide"}, nil

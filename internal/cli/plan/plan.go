@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,11 +55,13 @@ newest first: their policies, their progress, and the reasons of their waits.`,
 		Example: invocation.Examples(
 			"# The plans of the namespace", "%s plan list",
 			"# List the plans of one policy, everywhere", "%s plan list -A --policy production",
+			"# Follow the plans of the namespace", "%s plan list --watch",
 			"# List waiting plans, with their times", "%s plan list -A --phase Scheduled,Deferred -o wide"),
 		Args: invocation.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd, o) },
 	}
 	o.AddFlags(cmd, "RemediationPlans")
+	invocation.AddWatchFlag(cmd, &o.Watch)
 	flags := cmd.Flags()
 	flags.StringVarP(&o.labels, "selector", "l", "", "Selector (label query) to filter on, supports '=', '==', '!=', 'in', 'notin'.")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "If present, across all namespaces. The namespace in the current context is ignored even if given with --namespace.")
@@ -104,7 +107,19 @@ func (a *app) list(cmd *cobra.Command, o *listOptions) error {
 	if o.allNamespaces {
 		namespace = metav1.NamespaceAll
 	}
-	plans, err := remediation.ListPlans(cmd.Context(), c, &client.ListOptions{Namespace: namespace, LabelSelector: selector})
+	options := &client.ListOptions{Namespace: namespace, LabelSelector: selector}
+	show := func(to *invocation.Invocation) error {
+		return (&app{Invocation: to}).showPlans(cmd.Context(), c, options, printer, o)
+	}
+	if o.Watch {
+		return a.ShowChanges(cmd.Context(), c, &v1alpha1.RemediationPlanList{}, options, show)
+	}
+	return show(a.Invocation)
+}
+
+// showPlans reads the plans that the flags select, and prints them.
+func (a *app) showPlans(ctx context.Context, c *invocation.Cluster, options *client.ListOptions, printer *invocation.ListPrinter, o *listOptions) error {
+	plans, err := remediation.ListPlans(ctx, c, options)
 	if err != nil {
 		return err
 	}
@@ -117,7 +132,7 @@ func (a *app) list(cmd *cobra.Command, o *listOptions) error {
 		}
 		return printer.Print(a.Out, "RemediationPlan", objects, false)
 	}
-	return a.printPlans(plans, namespace, o, printer.Wide)
+	return a.printPlans(plans, options.Namespace, o, printer.Wide)
 }
 
 func (a *app) printPlans(plans []v1alpha1.RemediationPlan, namespace string, o *listOptions, wide bool) error {

@@ -3,7 +3,10 @@
 package plan
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/actions/wording"
@@ -13,7 +16,10 @@ import (
 )
 
 func (a *app) showCommand() *cobra.Command {
-	var output string
+	var (
+		output string
+		watch  bool
+	)
 	cmd := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show the steps of a plan, its progress, and its reasons",
@@ -25,16 +31,18 @@ grant of the step to its end.
 -o wide shows hashes in full. -o json and -o yaml print the RemediationPlan.`,
 		Example: invocation.Examples(
 			"# Show the progress and the log of a plan", "%s plan show production-3f9c2a",
+			"# Follow its steps", "%s plan show production-3f9c2a --watch",
 			"# As the cluster has it", "%s plan show production-3f9c2a -o yaml"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.show(cmd, args, output) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.show(cmd, args, output, watch) },
 		ValidArgsFunction: remediation.CompletePlan(a.Invocation),
 	}
 	invocation.AddOutputFlag(cmd, &output, "json", "yaml", "wide")
+	invocation.AddWatchFlag(cmd, &watch)
 	return cmd
 }
 
-func (a *app) show(cmd *cobra.Command, args []string, output string) error {
-	if err := invocation.CheckOutput(cmd, output, "json", "yaml", "wide"); err != nil {
+func (a *app) show(cmd *cobra.Command, args []string, output string, watch bool) error {
+	if err := invocation.FirstError(invocation.CheckOutput(cmd, output, "json", "yaml", "wide"), invocation.CheckWatch(cmd, watch, output)); err != nil {
 		return err
 	}
 	name, err := invocation.OneArgument(cmd, args, "plan")
@@ -45,7 +53,18 @@ func (a *app) show(cmd *cobra.Command, args []string, output string) error {
 	if err != nil {
 		return err
 	}
-	plan, err := remediation.GetPlan(cmd.Context(), c, name)
+	show := func(to *invocation.Invocation) error {
+		return (&app{Invocation: to}).showPlan(cmd.Context(), c, name, output)
+	}
+	if watch {
+		return a.ShowChanges(cmd.Context(), c, &v1alpha1.RemediationPlanList{}, &client.ListOptions{Namespace: c.Namespace}, show)
+	}
+	return show(a.Invocation)
+}
+
+// showPlan reads a plan and prints it.
+func (a *app) showPlan(ctx context.Context, c *invocation.Cluster, name, output string) error {
+	plan, err := remediation.GetPlan(ctx, c, name)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package release
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -57,11 +58,13 @@ func (a *app) listCommand() *cobra.Command {
 verdict of the judge, and the reason of the wait.`,
 		Example: invocation.Examples(
 			"# The releases of the namespace", "%s release list",
-			"# All releases", "%s release list -A"),
+			"# All releases", "%s release list -A",
+			"# Follow all releases", "%s release list -A --watch"),
 		Args: invocation.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd, o) },
 	}
 	o.AddFlags(cmd, "ABReleases")
+	invocation.AddWatchFlag(cmd, &o.Watch)
 	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "If present, across all namespaces. The namespace in the current context is ignored even if given with --namespace.")
 	return cmd
 }
@@ -79,8 +82,20 @@ func (a *app) list(cmd *cobra.Command, o *listOptions) error {
 	if o.allNamespaces {
 		namespace = metav1.NamespaceAll
 	}
+	options := &client.ListOptions{Namespace: namespace}
+	show := func(to *invocation.Invocation) error {
+		return (&app{Invocation: to}).showReleases(cmd.Context(), c, options, printer, o)
+	}
+	if o.Watch {
+		return a.ShowChanges(cmd.Context(), c, &v1alpha1.ABReleaseList{}, options, show)
+	}
+	return show(a.Invocation)
+}
+
+// showReleases reads the releases of a namespace, and prints them.
+func (a *app) showReleases(ctx context.Context, c *invocation.Cluster, options *client.ListOptions, printer *invocation.ListPrinter, o *listOptions) error {
 	all := &v1alpha1.ABReleaseList{}
-	if err := c.List(cmd.Context(), all, client.InNamespace(namespace)); err != nil {
+	if err := c.List(ctx, all, options); err != nil {
 		return err
 	}
 	slices.SortFunc(all.Items, func(x, y v1alpha1.ABRelease) int {
@@ -93,7 +108,7 @@ func (a *app) list(cmd *cobra.Command, o *listOptions) error {
 		}
 		return printer.Print(a.Out, "ABRelease", objects, false)
 	}
-	return a.printReleases(all.Items, namespace, o, printer.Wide)
+	return a.printReleases(all.Items, options.Namespace, o, printer.Wide)
 }
 
 func (a *app) printReleases(releases []v1alpha1.ABRelease, namespace string, o *listOptions, wide bool) error {

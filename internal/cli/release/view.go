@@ -55,13 +55,10 @@ type screenView struct {
 	trail progress.Trail
 }
 
-// redraw moves the cursor to the first column of the first line, and clears the terminal.
-const redraw = "\x1b[H\x1b[J"
-
 // period is that of the clocks on the screen.
 func (v *screenView) period() time.Duration { return time.Second }
 
 func (v *screenView) show(r *v1alpha1.ABRelease) error {
 	v.trail = v.trail.See(r.Status.Rollout)
-	return v.app.Print(redraw, v.app.describe(r, v.now(), v.trail))
+	return v.app.Print(invocation.Redraw, v.app.describe(r, v.now(), v.trail))
 }

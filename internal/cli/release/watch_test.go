@@ -116,7 +116,7 @@ func TestWatch_DrawsInPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	frames := strings.Split(finish(0).Stdout, redraw)
+	frames := strings.Split(finish(0).Stdout, invocation.Redraw)
 	if len(frames) != 3 || frames[0] != "" || frames[1] != frames[2] {
 		t.Fatalf("frames %q", frames)
 	}
@@ -137,7 +137,7 @@ func TestWatch_DrawsBets(t *testing.T) {
 			}
 		}
 	}
-	frames := strings.Split(finish(0).Stdout, redraw)
+	frames := strings.Split(finish(0).Stdout, invocation.Redraw)
 	golden.Check(t, "testdata/watch-screen.txt", frames[len(frames)-1])
 }
 

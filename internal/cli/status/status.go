@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
@@ -44,6 +45,7 @@ object that could not be read, no guarded object, or an error).`,
 			"# All guarded objects of the namespace", "%s status",
 			"# Of all namespaces, with score, authorizer and guards", "%s status -A -o wide",
 			"# One object, or all Deployments with a label", "%s status deploy/web\n  kubectl plumbline status deploy -l app=web",
+			"# Follow all of them", "%s status -A --watch",
 			"# Fail a pipeline when something drifted", "%s status -n shop --exit-code"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := a.status(cmd.Context(), cmd, args, o)
@@ -56,11 +58,15 @@ object that could not be read, no guarded object, or an error).`,
 	}
 	o.Selection.AddFlags(cmd)
 	o.ListOutput.AddFlags(cmd, "Baselines")
+	invocation.AddWatchFlag(cmd, &o.Watch)
 	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "Exit with 1 when an object drifted or is missing, with 2 when that cannot be said.")
 	return cmd
 }
 
 func (a *app) status(ctx context.Context, cmd *cobra.Command, args []string, o *statusOptions) error {
+	if o.Watch && o.exitCode {
+		return invocation.UsageErrorf(cmd, "--watch has no end, so it has no --exit-code")
+	}
 	c, err := a.Connect()
 	if err != nil {
 		return err
@@ -69,6 +75,21 @@ func (a *app) status(ctx context.Context, cmd *cobra.Command, args []string, o *
 	if err != nil {
 		return err
 	}
+	show := func(to *invocation.Invocation) error {
+		return (&app{Invocation: to}).showStatus(ctx, c, cmd, args, printer, o)
+	}
+	if !o.Watch {
+		return show(a.Invocation)
+	}
+	options := &client.ListOptions{Namespace: c.Namespace}
+	if o.AllNamespaces {
+		options.Namespace = metav1.NamespaceAll
+	}
+	return a.ShowChanges(ctx, c, &v1alpha1.BaselineList{}, options, show)
+}
+
+// showStatus reads the Baselines that the arguments name, and prints them.
+func (a *app) showStatus(ctx context.Context, c *invocation.Cluster, cmd *cobra.Command, args []string, printer *invocation.ListPrinter, o *statusOptions) error {
 	found, missing := guarded.Select(ctx, c, cmd, args, o.Selection)
 	if missing != nil && !found.Named {
 		return missing
