@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/token"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -193,12 +192,9 @@ func TestThePageOfEventsNamesEachReason(t *testing.T) {
 			return true
 		})
 	}
-	page, err := os.ReadFile(filepath.Join(root, "docs/reference/events.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := readFile(t, "docs/reference/events.md")
 	named := map[string]bool{}
-	for _, row := range reasonCell.FindAllStringSubmatch(string(page), -1) {
+	for _, row := range reasonCell.FindAllStringSubmatch(page, -1) {
 		for reason := range strings.SplitSeq(row[1], ", ") {
 			named[strings.Trim(reason, "`")] = true
 		}
