@@ -128,7 +128,7 @@ type containerPort struct{ component, name string }
 // Ports are in firewalls and in policies of other products.
 func TestThePageNamesEachPort(t *testing.T) {
 	named := map[containerPort]string{}
-	for _, row := range strings.Split(section(t, "chart.md", "Ports"), "\n") {
+	for row := range strings.SplitSeq(section(t, "chart.md", "Ports"), "\n") {
 		cells := strings.Split(row, "|")
 		if len(cells) < 6 || !strings.Contains(cells[2], "`") {
 			continue
