@@ -13,7 +13,7 @@ import (
 )
 
 // pages are the pages that people read, as globs below the root. Design notes are for developers.
-var pages = []string{"README.md", "docs/guides/*.md", "docs/reference/*.md", "docs/runbooks/*.md", "charts/plumbline/README.md"}
+var pages = []string{"README.md", "docs/*.md", "docs/guides/*.md", "docs/reference/*.md", "docs/runbooks/*.md", "charts/plumbline/README.md"}
 
 const (
 	chart    = "charts/plumbline"

@@ -5,6 +5,8 @@ package cli
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -35,36 +37,68 @@ func TestGuide_ReferenceIsTheCommandsHelp(t *testing.T) {
 	golden.Check(t, guideFile, prose+guideBegin+renderReference()+guideEnd+after)
 }
 
-// TestGuide_ProseNamesCommandsAndFlagsThatExist parses each command line of the
-// guide's prose against the command tree.
-func TestGuide_ProseNamesCommandsAndFlagsThatExist(t *testing.T) {
-	content, err := os.ReadFile(guideFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	prose, _, _ := strings.Cut(string(content), guideBegin)
-	seen := 0
+// typed are the commands of a page: the lines of blocks, and the code in sentences.
+func typed(page string) (commands []string) {
+	prose, _, _ := strings.Cut(page, guideBegin)
 	for line := range strings.Lines(prose) {
-		_, typed, found := strings.Cut(line, invocation.DisplayName+" ")
-		if !found || !strings.HasPrefix(strings.TrimSpace(line), "kubectl") {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "$ ")
+		if command, found := strings.CutPrefix(line, invocation.DisplayName+" "); found {
+			for _, end := range []string{" #", " > ", " | ", " && "} {
+				command, _, _ = strings.Cut(command, end)
+			}
+			commands = append(commands, command)
 			continue
 		}
-		typed, _, _ = strings.Cut(typed, " #")
-		typed, _, _ = strings.Cut(typed, " > ")
-		typed, _, _ = strings.Cut(typed, " | ")
-		seen++
-		cmd, args, err := NewCommand(invocation.Environment{}).Find(strings.Fields(strings.ReplaceAll(typed, "'", "")))
-		if err != nil || cmd.Name() == "kubectl-plumbline" || cmd.HasSubCommands() {
-			t.Errorf("%q is no command: %v", typed, err)
-			continue
-		}
-		if err := cmd.ParseFlags(args); err != nil {
-			t.Errorf("%q: %v", typed, err)
+		for _, span := range commandSpan.FindAllStringSubmatch(line, -1) {
+			commands = append(commands, span[1])
 		}
 	}
-	if seen < 10 {
-		t.Errorf("only %d command lines were found in the prose", seen)
+	return commands
+}
+
+// commandSpan is a command in a sentence.
+var commandSpan = regexp.MustCompile("`" + invocation.DisplayName + " ([^`]+)`")
+
+// TestPagesNameCommandsAndFlagsThatExist parses each command line of the pages against the command tree.
+func TestPagesNameCommandsAndFlagsThatExist(t *testing.T) {
+	seen := 0
+	for _, glob := range []string{"README.md", "docs/*.md", "docs/guides/*.md", "docs/reference/*.md", "docs/runbooks/*.md"} {
+		files, err := filepath.Glob("../../" + glob)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d pages, %v", glob, len(files), err)
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, command := range typed(string(content)) {
+				seen++
+				if err := parseCommand(command); err != nil {
+					t.Errorf("%s: %q: %v", filepath.Base(file), command, err)
+				}
+			}
+		}
 	}
+	if seen < 200 {
+		t.Errorf("only %d commands were found in the pages", seen)
+	}
+}
+
+// parseCommand checks the verb and the flags of a command.
+func parseCommand(command string) error {
+	words := strings.Fields(strings.NewReplacer("'", "", "…", "", `\`, "").Replace(command))
+	cmd, args, err := NewCommand(invocation.Environment{}).Find(words)
+	if err != nil {
+		return fmt.Errorf("finding the command: %w", err)
+	}
+	if len(args) > 0 && cmd.HasSubCommands() {
+		return fmt.Errorf("%s has no verb %s", cmd.Name(), args[0])
+	}
+	if err := cmd.ParseFlags(args); err != nil {
+		return fmt.Errorf("parsing the flags: %w", err)
+	}
+	return nil
 }
 
 func renderReference() string {

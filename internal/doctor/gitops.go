@@ -68,7 +68,7 @@ func (s *Snapshot) GitOpsTool() bool {
 
 // FilledObjects are the objects of the chart with fields that are written at run
 // time. Where cert-manager issues the certificates the chart has neither the
-// Secret nor the webhook's lease.
+// Secret nor the webhook's lease. Without an executor it has no lease of one.
 func (s *Snapshot) FilledObjects() []gitops.Object {
 	mutating := gitops.Configuration("MutatingWebhookConfiguration", ConfigurationName, hashWebhook)
 	validating := gitops.Configuration("ValidatingWebhookConfiguration", ConfigurationName, verdictWebhook)
@@ -87,6 +87,9 @@ func (s *Snapshot) FilledObjects() []gitops.Object {
 		out = append(out, gitops.Secret(s.Namespace, SecretName), gitops.Lease(s.Namespace, WebhookName))
 	}
 	out = append(out, gitops.Lease(s.Namespace, AssessorName))
+	if s.executor() == ReadValue {
+		out = append(out, gitops.Lease(s.Namespace, ExecutorName))
+	}
 	for i := range out[ourWebhooksCount:] {
 		o := &out[ourWebhooksCount+i]
 		if read := s.GitOps.Metadata[o.ID()]; read.known() {

@@ -152,3 +152,21 @@ func TestGuide_HoldsTheRulesThatAreAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// The check named two Leases of three.
+func TestGitOps_AsksForTheLeaseOfAnExecutorThatIsThere(t *testing.T) {
+	asks := func(s *Snapshot) bool {
+		return slices.ContainsFunc(s.FilledObjects(), func(o gitops.Object) bool { return o.Kind == "Lease" && o.Name == ExecutorName })
+	}
+	s := healthy(t)
+	if !asks(s) {
+		t.Error("no rule is asked for where an executor runs")
+	}
+	for i := range s.Workloads.Value {
+		s.Workloads.Value[i].Args = []string{"--role=assess"}
+	}
+	s.Workloads.Value = slices.DeleteFunc(s.Workloads.Value, func(w Workload) bool { return w.Name == ExecutorName })
+	if asks(s) {
+		t.Error("a rule is asked for where no executor runs")
+	}
+}

@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/plumbline-dev/plumbline/test/harness/rendered"
@@ -116,6 +118,45 @@ func TestThePageOnKindsNamesEach(t *testing.T) {
 		kind, _, _ := unstructured.NestedString(map[string]any{"spec": specOfFile(t, strings.TrimPrefix(filepath.Base(file), "plumbline.dev_"))}, "spec", "names", "kind")
 		if row := "\n| [" + kind + "](#" + strings.ToLower(kind) + ") |"; !strings.Contains(string(raw), row) {
 			t.Errorf("the table does not name %s", kind)
+		}
+	}
+}
+
+// containerPort is what the chart says of a port of a container.
+type containerPort struct{ component, name string }
+
+// Ports are in firewalls and in policies of other products.
+func TestThePageNamesEachPort(t *testing.T) {
+	named := map[containerPort]string{}
+	for row := range strings.SplitSeq(section(t, "chart.md", "Ports"), "\n") {
+		cells := strings.Split(row, "|")
+		if len(cells) < 6 || !strings.Contains(cells[2], "`") {
+			continue
+		}
+		for component := range strings.SplitSeq(cells[1], ",") {
+			named[containerPort{strings.TrimSpace(component), strings.Trim(cells[2], " `")}] = strings.TrimSpace(cells[3])
+		}
+	}
+	opened := map[containerPort]bool{}
+	for _, object := range rendered.OfKind(everything(t), "Deployment") {
+		deployment := convert[appsv1.Deployment](t, object)
+		for _, container := range deployment.Spec.Template.Spec.Containers {
+			for _, port := range container.Ports {
+				is := containerPort{strings.TrimPrefix(deployment.Name, "plumbline-"), port.Name}
+				opened[is] = true
+				cell, found := named[is]
+				if !found {
+					t.Errorf("the page does not name port %d (%s) of %s", port.ContainerPort, port.Name, is.component)
+				}
+				if number, err := strconv.Atoi(cell); err == nil && number != int(port.ContainerPort) {
+					t.Errorf("the page says port %s of %s is %d, want %d", port.Name, is.component, number, port.ContainerPort)
+				}
+			}
+		}
+	}
+	for is := range named {
+		if !opened[is] {
+			t.Errorf("no pod of %s has the port %s", is.component, is.name)
 		}
 	}
 }

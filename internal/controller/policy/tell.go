@@ -161,7 +161,7 @@ func purpose(news []escalation) string {
 	if slices.ContainsFunc(news, func(e escalation) bool { return e.reason != planner.ReasonNotifyStage }) {
 		return plural.Verb(len(news), "needs", "need") + " a person"
 	}
-	return plural.Verb(len(news), "is", "are") + " put back later"
+	return plural.Verb(len(news), "is", "are") + " remediated later"
 }
 
 // requestCommand returns the command by which a person has drift put back now that the

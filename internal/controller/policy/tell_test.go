@@ -49,7 +49,7 @@ func TestPeopleAreToldOnceAndThePlanFollowsWhenTheDriftIsOlder(t *testing.T) {
 		t.Fatalf("in the first stage there are %d plans, and told is %+v", len(b.plans()), b.told)
 	}
 	events := b.events()
-	if len(events) != 1 || !strings.HasPrefix(events[0], "Warning RemediationEscalated 1 drifted object is put back later: Deployment shop/web (stage Notify: ") {
+	if len(events) != 1 || !strings.HasPrefix(events[0], "Warning RemediationEscalated 1 drifted object is remediated later: Deployment shop/web (stage Notify: ") {
 		t.Errorf("events are %q", events)
 	}
 	if waits := b.status().WaitingFor; !strings.HasPrefix(waits, "1 NotifyStage (stage Notify: ") {
