@@ -59,6 +59,7 @@ type Setup struct {
 type Server struct {
 	setup Setup
 	cache cache.Cache
+	api   *httpapi.API
 	door  http.Handler
 	port  *tlsport.Metrics
 }
@@ -70,6 +71,10 @@ func (w *Server) Run(ctx context.Context, listener net.Listener) error {
 	defer stop()
 	group, serving := errgroup.WithContext(serving)
 	group.Go(func() error { return w.cache.Start(serving) })
+	group.Go(func() error {
+		w.api.Follow(serving)
+		return nil
+	})
 	group.Go(func() error {
 		defer stop()
 		return w.serve(ctx, serving, listener)
@@ -103,7 +108,14 @@ func (w *Server) serve(ctx, serving context.Context, inner net.Listener) error {
 		<-time.After(s.DrainDelay)
 		end()
 	})()
-	return httpapi.Serve(until, listener, w.door, lastAnswers, s.Log)
+	// Streams end when no caller can connect here any more, so that they go on at another replica.
+	defer context.AfterFunc(until, w.api.End)()
+	err := httpapi.Serve(until, listener, w.door, lastAnswers, s.Log)
+	ending, cancelWait := context.WithTimeout(serving, lastAnswers)
+	defer cancelWait()
+	w.api.End()
+	w.api.Wait(ending) // a server does not wait for connections of WebSockets
+	return err
 }
 
 // watch has the cache watch a kind, or tries until ctx ends. A kind that the API server does not serve is left out: the first
