@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -157,7 +158,10 @@ func (s *streams) stream(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer leave()
 	// The place is that of before the answer: a caller who has the answer hears all that happens from then on.
-	l := &listening{hearing: h, namespace: in.namespace}
+	l := &listening{hearing: h, namespace: in.namespace, begun: s.cluster.Now()}
+	if in.last != nil {
+		l.begun = time.Unix(in.last.Second, 0)
+	}
 	l.at, l.first = h.subscribe(in.last)
 	if isSocket {
 		s.serveSocket(w, r, l)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/plumbline-dev/plumbline/internal/httpapi/events"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 )
 
@@ -16,11 +17,13 @@ import (
 type eventSource struct {
 	http.ResponseWriter
 	control *http.ResponseController
+	// begun is the id from which a caller goes on who has heard no event.
+	begun string
 }
 
 // serveEvents sends events until the caller has enough. It returns an error while the answer has not begun.
 func (s *streams) serveEvents(w http.ResponseWriter, r *http.Request, l *listening) error {
-	to := &eventSource{w, http.NewResponseController(w)}
+	to := &eventSource{w, http.NewResponseController(w), events.ID{Second: l.begun.Unix(), UID: "none", Place: "0"}.String()}
 	// The bounds of the server are for requests that end.
 	if err := to.control.SetReadDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("opening a stream: %w", err)
@@ -31,8 +34,8 @@ func (s *streams) serveEvents(w http.ResponseWriter, r *http.Request, l *listeni
 	return nil
 }
 
-// begin has the caller see at once that the stream is open.
-func (e *eventSource) begin() error { return e.write(": plumbline\n\n") }
+// begin has the caller see at once that the stream is open. A browser notes the id, and has no event for it.
+func (e *eventSource) begin() error { return e.write(": plumbline\nid: " + e.begun + "\n\n") }
 
 func (e *eventSource) send(_ context.Context, body []byte, id string) error {
 	text := "data: " + string(body) + "\n\n"

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/plumbline-dev/plumbline/internal/httpapi/streamtest"
@@ -89,6 +90,24 @@ func TestAStreamGoesOnBehindAnEvent(t *testing.T) {
 		again := s.listenTo(sorts[0], "?since="+id)
 		defer again.Leave()
 		s.hear(again, append([]wire.EventType{"plan.created"}, last...)...)
+	})
+}
+
+func TestACallerWhoHasHeardNoEventGoesOnAsWell(t *testing.T) {
+	onStage(t, interceptor.Funcs{}, func(t *testing.T, s *stage) {
+		first := s.listenTo(sorts[1], "")
+		begins := <-first.Begins
+		first.Leave()
+		p := newPlan("shop", "plan")
+		p.CreationTimestamp = metav1.NewTime(s.cluster.Now())
+		s.create(p)
+		again := s.listenTo(sorts[1], "", lastEvent, begins)
+		s.hear(again, "plan.created")
+		// The id stays while the caller hears no event.
+		again.Leave()
+		if next := <-again.Begins; next != begins {
+			t.Errorf("a stream that begins behind %s begins with %s", begins, next)
+		}
 	})
 }
 

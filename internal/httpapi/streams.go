@@ -190,7 +190,9 @@ type sink interface {
 type listening struct {
 	hearing
 	namespace string
-	at        position
+	// begun is the time of the event that the caller named, or of now.
+	begun time.Time
+	at    position
 	// first are the notices that the stream begins with.
 	first []wire.Event
 }

@@ -28,7 +28,9 @@ type Listener struct {
 	heard chan said
 	// Pings has the time of each sign of life of server-sent events.
 	Pings chan time.Time
-	Leave func()
+	// Begins has the id with which server-sent events begin.
+	Begins chan string
+	Leave  func()
 }
 
 // said is an event, or the end of a stream.
@@ -61,7 +63,7 @@ func Listen(t *testing.T, client *http.Client, sort, url string, headers ...stri
 	for i := 0; i < len(headers); i += 2 {
 		header.Set(headers[i], headers[i+1])
 	}
-	l := &Listener{heard: make(chan said, 1000), Pings: make(chan time.Time, 1000)}
+	l := &Listener{heard: make(chan said, 1000), Pings: make(chan time.Time, 1000), Begins: make(chan string, 1)}
 	if sort == "WebSocket" {
 		conn := DialSocket(t, client, url, header)
 		l.Leave = func() { _ = conn.CloseNow() } // the server may have closed it
@@ -131,6 +133,10 @@ func (l *Listener) readEvents(body io.Reader) {
 				err = errors.New("the event " + data + " has the id " + id)
 			}
 			l.heard <- said{e, err}
+			id = ""
+		}
+		if lines.Text() == "" && id != "" {
+			l.Begins <- id
 			id = ""
 		}
 	}
