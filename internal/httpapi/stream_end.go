@@ -53,7 +53,7 @@ func endOf(err error) streamEnd {
 	case apierrors.IsUnauthorized(err):
 		return streamEnd{endToken, "unauthenticated", "the API server does not know the caller", closeUnauthenticated}
 	case apierrors.IsForbidden(err), kindIsMissing(err):
-		return streamEnd{endRights, "forbidden", "you may watch none of the kinds", closeForbidden}
+		return streamEnd{endRights, "forbidden", "you may not watch any of the kinds", closeForbidden}
 	}
 	return streamEnd{reason: endFailed}
 }

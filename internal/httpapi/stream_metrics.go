@@ -16,7 +16,7 @@ func newStreamMetrics() *StreamMetrics {
 		open: prometheus.NewGauge(prometheus.GaugeOpts{Name: "plumbline_api_streams", Help: "Open streams of events."}),
 		ends: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "plumbline_api_stream_ends_total",
-			Help: "Streams of events that ended, by reason: caller (left), slow (a write took 5 s), token (ended or refused), rights (none is left), server (ends), failed.",
+			Help: "Streams of events that ended, by reason: caller (left), slow (a write took 5 s), token (ended or refused), rights (the last one was taken away), server (ends), failed.",
 		}, []string{"reason"}),
 		resyncs: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "plumbline_api_stream_resyncs_total",

@@ -28,6 +28,8 @@ import (
 const (
 	// lastAnswers is how long requests under way may take at the end.
 	lastAnswers = 20 * time.Second
+	// lastSockets is how long WebSockets may take after that to close: a server of HTTP does not wait for them.
+	lastSockets = 3 * time.Second
 	// watchAgain is the wait before a kind that could not be watched is tried again.
 	watchAgain = time.Second
 )
@@ -111,10 +113,10 @@ func (w *Server) serve(ctx, serving context.Context, inner net.Listener) error {
 	// Streams end when no caller can connect here any more, so that they go on at another replica.
 	defer context.AfterFunc(until, w.api.End)()
 	err := httpapi.Serve(until, listener, w.door, lastAnswers, s.Log)
-	ending, cancelWait := context.WithTimeout(serving, lastAnswers)
-	defer cancelWait()
 	w.api.End()
-	w.api.Wait(ending) // a server does not wait for connections of WebSockets
+	closing, stop := context.WithTimeout(serving, lastSockets)
+	defer stop()
+	w.api.Wait(closing)
 	return err
 }
 

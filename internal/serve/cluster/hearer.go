@@ -93,7 +93,7 @@ func (h *hearer) Renew(ctx context.Context) error {
 		return apierrors.NewUnauthorized(callers.ErrRefused.Error())
 	case err != nil:
 		h.cluster.config.Log.Warn("api.review.failed", "error", err.Error())
-		return wire.NewProblem(wire.Unavailable, "the API server cannot be asked who you are: try again")
+		return wire.NewProblem(wire.Unavailable, "the API server cannot be asked for your name: try again")
 	}
 	h.caller = caller
 	return nil

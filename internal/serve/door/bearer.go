@@ -42,7 +42,7 @@ func moveToken(headers http.Header) error {
 	const name = "Sec-WebSocket-Protocol"
 	var others []string
 	token := ""
-	for _, protocol := range strings.Split(strings.Join(headers.Values(name), ","), ",") {
+	for protocol := range strings.SplitSeq(strings.Join(headers.Values(name), ","), ",") {
 		protocol = strings.TrimSpace(protocol)
 		encoded, found := strings.CutPrefix(protocol, tokenProtocol)
 		if !found {

@@ -81,7 +81,7 @@ func (s *stage) wantEnds(of map[string]int) {
 	synctest.Wait()
 	var want strings.Builder
 	want.WriteString("# HELP plumbline_api_stream_ends_total Streams of events that ended, by reason: caller (left), slow (a write took 5 s), " +
-		"token (ended or refused), rights (none is left), server (ends), failed.\n# TYPE plumbline_api_stream_ends_total counter\n")
+		"token (ended or refused), rights (the last one was taken away), server (ends), failed.\n# TYPE plumbline_api_stream_ends_total counter\n")
 	for _, reason := range []string{"caller", "slow", "token", "rights", "server", "failed"} {
 		fmt.Fprintf(&want, "plumbline_api_stream_ends_total{reason=%q} %d\n", reason, of[reason])
 	}

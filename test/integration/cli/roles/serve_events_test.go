@@ -162,7 +162,7 @@ func TestAStreamGoesOnAtAnotherReplica(t *testing.T) {
 	carryOut(t, last)
 	for name, l := range again {
 		t.Run(name, func(t *testing.T) {
-			heard := append(heard[name], l.allUntil(t, last, "plan.completed")...)
+			heard := slices.Concat(heard[name], l.allUntil(t, last, "plan.completed"))
 			for _, p := range plans {
 				must(t, admin.Get(t.Context(), client.ObjectKeyFromObject(p), p))
 				var want, got []string
