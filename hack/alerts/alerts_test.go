@@ -341,6 +341,7 @@ var byHand = []string{
 	"plumbline_admission_handshakes", "plumbline_admission_handshakes_refused_total", "plumbline_admission_handshakes_total",
 	"plumbline_api_connections", "plumbline_api_connections_refused_total", "plumbline_api_handshake_errors_total", "plumbline_api_handshakes",
 	"plumbline_api_handshakes_refused_total", "plumbline_api_handshakes_total", "plumbline_api_responses_total", "plumbline_api_review_hits_total", "plumbline_api_reviews_total",
+	"plumbline_api_stream_ends_total", "plumbline_api_stream_resyncs_total", "plumbline_api_streams",
 	"plumbline_assessor_completed_total", "plumbline_assessor_content_reads_total", "plumbline_assessor_events_suppressed_total", "plumbline_assessor_last_assessed_seconds", "plumbline_assessor_admission_record_gaps_total",
 	"plumbline_assessor_object_cache_bytes", "plumbline_assessor_object_cache_limit_bytes", "plumbline_assessor_object_cache_partial_objects",
 	"plumbline_assessor_admission_records_dropped_total",

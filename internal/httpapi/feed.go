@@ -34,7 +34,8 @@ var followedKinds = []followed{
 	{"RemediationPolicy", true, func() client.ObjectList { return &v1alpha1.RemediationPolicyList{} }},
 }
 
-// feed has the events of the objects that one caller may read, of one namespace or of all.
+// feed has the events of the objects that one caller may read, of one namespace or of all; or those of all objects, where the
+// callers of a [Shared] cluster share one.
 type feed struct {
 	cluster   Cluster
 	log       *slog.Logger
@@ -44,6 +45,8 @@ type feed struct {
 
 	mu   sync.Mutex
 	ring *events.Ring
+	// waiting are the events before all objects were told, by the uid of the object; nil afterwards, and for a feed that lists.
+	waiting map[string][]events.Entry
 	// seen are the events of each kind that the ring has had.
 	seen map[string]*events.Seen
 	// notices are about the feed itself.
@@ -136,7 +139,11 @@ func (f *feed) take(k *followed, o client.Object) {
 	all := events.Of(o)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if news := f.seenOf(k).News(string(o.GetUID()), all); len(news) > 0 {
+	switch news := f.seenOf(k).News(string(o.GetUID()), all); {
+	case len(news) == 0:
+	case f.waiting != nil:
+		f.waiting[string(o.GetUID())] = append(f.waiting[string(o.GetUID())], news...)
+	default:
 		f.ring.Append(news...)
 		f.wake()
 	}
@@ -150,13 +157,10 @@ func (f *feed) forget(k *followed, o client.Object) {
 
 // narrow says that the feed lacks a kind from now on, and why. A feed that lacks each kind has ended.
 func (f *feed) narrow(withheld error) {
-	problem := ProblemOf(f.log, withheld)
+	notice := f.narrowed(f.namespace, withheld)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.notices = append(f.notices, wire.Event{
-		Type: wire.EventNarrowed, Namespace: f.namespace, Status: strings.TrimPrefix(problem.Type, wire.ProblemBase),
-		Message: problem.Detail, Timestamp: f.cluster.Now().UTC(),
-	})
+	f.notices = append(f.notices, notice)
 	kinds := 0
 	for i := range followedKinds {
 		if !followedKinds[i].ofCluster || f.namespace == "" {
@@ -170,6 +174,15 @@ func (f *feed) narrow(withheld error) {
 		f.failure = f.refused
 	}
 	f.wake()
+}
+
+// narrowed is the notice that a stream lacks a kind in a namespace, or in all, and why.
+func (f *feed) narrowed(namespace string, withheld error) wire.Event {
+	problem := ProblemOf(f.log, withheld)
+	return wire.Event{
+		Type: wire.EventNarrowed, Namespace: namespace, Status: strings.TrimPrefix(problem.Type, wire.ProblemBase),
+		Message: problem.Detail, Timestamp: f.cluster.Now().UTC(),
+	}
 }
 
 // end ends the feed.
@@ -211,15 +224,15 @@ func (f *feed) subscribe(last *events.ID) (at position, first []wire.Event) {
 	}
 	place, ok := f.ring.Resume(*last)
 	if !ok {
-		first = append(first, f.resync())
+		first = append(first, f.resync(f.namespace))
 	}
 	at.place = place
 	return at, first
 }
 
-func (f *feed) resync() wire.Event {
+func (f *feed) resync(namespace string) wire.Event {
 	return wire.Event{
-		Type: wire.EventResync, Namespace: f.namespace, Status: "lapped", Timestamp: f.cluster.Now().UTC(),
+		Type: wire.EventResync, Namespace: namespace, Status: "lapped", Timestamp: f.cluster.Now().UTC(),
 		Message: "events may be missing: read the objects again",
 	}
 }
@@ -236,11 +249,20 @@ func (f *feed) next(at *position) (news []wire.Event, changed <-chan struct{}, f
 	at.notices = len(f.notices)
 	read, place, lapped := f.ring.Read(at.place, batch)
 	if lapped {
-		news = append(news, f.resync())
+		news = append(news, f.resync(f.namespace))
 	}
 	at.place = place
 	for i := range read {
 		news = append(news, read[i].Event)
 	}
 	return news, f.changed, f.failure
+}
+
+// read returns entries behind a place. A place that was dropped is lapped: next is then that from which the stream goes on. Without
+// entries, changed is closed with the next change.
+func (f *feed) read(place uint64) (read []events.Entry, next uint64, lapped bool, changed <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	read, next, lapped = f.ring.Read(place, batch)
+	return read, next, lapped, f.changed
 }

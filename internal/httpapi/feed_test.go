@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/plumbline-dev/plumbline/internal/httpapi/events"
+	"github.com/plumbline-dev/plumbline/internal/httpapi/streamtest"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -53,10 +54,10 @@ func TestAStreamSaysOnceWhichKindsItLacks(t *testing.T) {
 		t.Run(sort, func(t *testing.T) {
 			onStage(t, refusing("Baseline", "RemediationPolicy"), func(t *testing.T, s *stage) {
 				first, second := s.listenTo(sort, ""), s.listenTo(sort, "") // of one feed
-				defer first.leave()
-				defer second.leave()
+				defer first.Leave()
+				defer second.Leave()
 				s.create(newPlan("shop", "plan"))
-				for _, l := range []*listener{first, second} {
+				for _, l := range []*streamtest.Listener{first, second} {
 					for _, e := range s.hear(l, wire.EventNarrowed, wire.EventNarrowed, "plan.created")[:2] {
 						if e.ID != "" || e.Status != "forbidden" || !strings.HasPrefix(e.Message, "you may not list ") {
 							t.Errorf("the notice is %+v", e)
@@ -136,7 +137,7 @@ func TestAStreamGoesOnAcrossWatches(t *testing.T) {
 	w := newWatches()
 	onStage(t, w.hooks(), func(t *testing.T, s *stage) {
 		l := s.listenTo(sorts[1], "")
-		defer l.leave()
+		defer l.Leave()
 		p := newPlan("shop", "plan")
 		w.open["RemediationPlan"].Add(p)
 		s.hear(l, "plan.created")
@@ -164,7 +165,7 @@ func TestAWatchThatIsTooOldLosesNoEvent(t *testing.T) {
 	w := newWatches()
 	onStage(t, w.hooks(), func(t *testing.T, s *stage) {
 		l := s.listenTo(sorts[1], "")
-		defer l.leave()
+		defer l.Leave()
 		s.create(newPlan("shop", "plan")) // no watch tells of it
 		gone := apierrors.NewResourceExpired("too old").Status()
 		w.open["RemediationPlan"].Error(&gone)
@@ -176,7 +177,7 @@ func TestARightThatIsTakenAwayNarrowsTheStreamAndThenEndsIt(t *testing.T) {
 	w := newWatches()
 	onStage(t, w.hooks(), func(t *testing.T, s *stage) {
 		l := s.listenTo(sorts[0], "")
-		defer l.leave()
+		defer l.Leave()
 		refused := mayNot("watch", "baselines").(apierrors.APIStatus).Status()
 		w.open["Baseline"].Error(&refused)
 		if e := s.hear(l, wire.EventNarrowed)[0]; e.Status != "forbidden" {
@@ -186,7 +187,7 @@ func TestARightThatIsTakenAwayNarrowsTheStreamAndThenEndsIt(t *testing.T) {
 		s.hear(l, "plan.created")
 		w.endAll(mayNot("watch", "all"))
 		s.hear(l, wire.EventNarrowed, wire.EventNarrowed, wire.EventNarrowed)
-		if _, err := l.next(); websocket.CloseStatus(err) != closeForbidden {
+		if _, err := l.Next(); websocket.CloseStatus(err) != closeForbidden {
 			t.Errorf("the stream ends with %v", err)
 		}
 	})
@@ -196,9 +197,9 @@ func TestACallerWhoIsNotKnownAnyMoreEndsTheStream(t *testing.T) {
 	w := newWatches()
 	onStage(t, w.hooks(), func(t *testing.T, s *stage) {
 		l := s.listenTo(sorts[0], "")
-		defer l.leave()
+		defer l.Leave()
 		w.endAll(apierrors.NewUnauthorized("the token has ended"))
-		if _, err := l.next(); websocket.CloseStatus(err) != closeUnauthenticated {
+		if _, err := l.Next(); websocket.CloseStatus(err) != closeUnauthenticated {
 			t.Errorf("the stream ends with %v", err)
 		}
 		s.cluster.user.Username = anonymous

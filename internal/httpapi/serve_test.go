@@ -6,12 +6,13 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/plumbline-dev/plumbline/internal/httpapi/streamtest"
 )
 
 // A caller that sends slowly, or too much before the body, keeps no connection.
@@ -32,7 +33,7 @@ func TestASlowCallerLosesTheConnection(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				listener := newPipes()
+				listener := streamtest.NewPipes()
 				ctx, end := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				reads := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,8 +42,10 @@ func TestASlowCallerLosesTheConnection(t *testing.T) {
 					}
 				})
 				go func() { ended <- Serve(ctx, listener, reads, time.Second, slog.New(slog.DiscardHandler)) }()
-				client, server := net.Pipe()
-				listener.conns <- server
+				client, err := listener.Dial(ctx, "", "")
+				if err != nil {
+					t.Fatal(err)
+				}
 				began := time.Now()
 				go func() { _, _ = io.WriteString(client, tc.sent) }() // the server may close before it has read all
 				answer, _ := io.ReadAll(client)                        // until the server closes

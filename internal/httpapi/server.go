@@ -4,6 +4,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -227,6 +228,19 @@ func isJSON(contentType string) bool {
 
 // End ends the streams of events, which would otherwise last as long as their callers.
 func (a *API) End() { a.streams.end() }
+
+// Wait returns when the streams of events have ended, after [API.End], or when its context ends.
+func (a *API) Wait(ctx context.Context) { a.streams.wait(ctx) }
+
+// Follow has a [Shared] cluster tell its changes to the streams of all callers, until its context ends.
+func (a *API) Follow(ctx context.Context) {
+	if from, is := a.streams.cluster.(Shared); is {
+		a.streams.common.share(ctx, from)
+	}
+}
+
+// StreamMetrics are those of the streams of events.
+func (a *API) StreamMetrics() *StreamMetrics { return a.streams.counts }
 
 // OperationOf returns the id of the operation that a request asks for; empty for a path without one.
 func (a *API) OperationOf(r *http.Request) string {

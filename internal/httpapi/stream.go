@@ -5,7 +5,6 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -141,6 +141,9 @@ func (s *streams) stream(w http.ResponseWriter, r *http.Request) error {
 	if err := checkOrigin(r); err != nil {
 		return err
 	}
+	if r.Method != http.MethodGet { // a route of GET takes HEAD
+		return wire.NewProblem(wire.BadRequest, "a stream of events takes GET")
+	}
 	isSocket := asksForSocket(r)
 	if !isSocket && !takesEvents(r) {
 		return wire.NewProblem(wire.BadRequest, "", wire.FieldError{Location: "header.Accept", Message: "the answer is " + eventType + ", or a WebSocket"})
@@ -149,17 +152,22 @@ func (s *streams) stream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	of := audience{user, in.namespace}
-	f, err := s.join(r.Context(), of)
+	h, leave, err := s.join(r.Context(), audience{user, in.namespace})
 	if err != nil {
 		return err
 	}
-	defer s.leave(of, f)
+	defer leave()
+	// The place is that of before the answer: a caller who has the answer hears all that happens from then on.
+	l := &listening{hearing: h, namespace: in.namespace, begun: s.cluster.Now()}
+	if in.last != nil {
+		l.begun = time.Unix(in.last.Second, 0)
+	}
+	l.at, l.first = h.subscribe(in.last)
 	if isSocket {
-		s.serveSocket(w, r, f.feed, in)
+		s.serveSocket(w, r, l)
 		return nil
 	}
-	return s.serveEvents(w, r, f.feed, in)
+	return s.serveEvents(w, r, l)
 }
 
 func (s *streams) identify(ctx context.Context) (string, error) {
@@ -178,18 +186,18 @@ func takesEvents(r *http.Request) bool {
 	return accept == "" || slices.ContainsFunc([]string{eventType, "text/*", "*/*"}, func(media string) bool { return strings.Contains(accept, media) })
 }
 
-func sendAll(ctx context.Context, to sink, news []wire.Event) error {
+func (s *streams) sendAll(ctx context.Context, to sink, news []wire.Event) error {
 	for i := range news {
+		if news[i].Type == wire.EventResync {
+			s.counts.resyncs.Inc()
+		}
 		body, err := json.Marshal(&news[i])
 		if err != nil {
 			return fmt.Errorf("encoding an event: %w", err)
 		}
 		if err := to.send(ctx, body, news[i].ID); err != nil {
-			return err
+			return &sinkError{err}
 		}
 	}
 	return nil
 }
-
-// isOver tells the usual ends of a stream from defects.
-func isOver(err error) bool { return errors.Is(err, errEnded) || errors.Is(err, context.Canceled) }

@@ -4,29 +4,24 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
 
 	"github.com/coder/websocket"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 )
 
-// The codes with which a WebSocket ends beside those of RFC 6455.
-const (
-	// closeUnauthenticated says that the API server does not know the caller any more.
-	closeUnauthenticated websocket.StatusCode = 4401
-	// closeForbidden says that the caller may watch no kind any more.
-	closeForbidden websocket.StatusCode = 4403
-)
+// Subprotocol is that of the WebSockets. A browser that sends its token as a subprotocol has to offer another one, and to get it.
+const Subprotocol = "v1.events.plumbline.dev"
 
 // socket sends events as messages of a WebSocket.
 type socket struct{ *websocket.Conn }
 
 // serveSocket sends events until the caller has enough.
-func (s *streams) serveSocket(w http.ResponseWriter, r *http.Request, f *feed, in *subscription) {
-	conn, err := websocket.Accept(w, r, nil)
+func (s *streams) serveSocket(w http.ResponseWriter, r *http.Request, l *listening) {
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{Subprotocol}})
 	if err != nil {
 		return // it has answered
 	}
@@ -38,13 +33,7 @@ func (s *streams) serveSocket(w http.ResponseWriter, r *http.Request, f *feed, i
 		defer cancel()
 		refuseMessages(ctx, conn)
 	})
-	err = s.pump(ctx, f, in, &socket{conn})
-	if !isOver(err) {
-		s.log.Info("a stream of events has ended", "error", err)
-	}
-	if code, why := closeCode(err); code != 0 {
-		_ = conn.Close(code, why) // the caller may be gone
-	}
+	s.tell(ctx, l, &socket{conn})
 }
 
 // refuseMessages answers pings and closing until the connection ends, which it does with the first message.
@@ -55,17 +44,11 @@ func refuseMessages(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// closeCode is 0 for a connection that takes no more.
-func closeCode(err error) (code websocket.StatusCode, why string) {
-	switch {
-	case errors.Is(err, errEnded):
-		return websocket.StatusGoingAway, "the server ends"
-	case apierrors.IsUnauthorized(err):
-		return closeUnauthenticated, "the API server does not know the caller"
-	case apierrors.IsForbidden(err), kindIsMissing(err):
-		return closeForbidden, "you may watch none of the kinds"
-	}
-	return 0, ""
+func (s *socket) begin() error { return nil }
+
+// end closes the connection with the code and the reason of the last event.
+func (s *socket) end(last *wire.Event) {
+	_ = s.Close(websocket.StatusCode(last.Code), last.Message) // the caller may be gone
 }
 
 func (s *socket) send(ctx context.Context, body []byte, _ string) error {

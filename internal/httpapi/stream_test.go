@@ -4,7 +4,6 @@ package httpapi
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -13,8 +12,10 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/plumbline-dev/plumbline/internal/httpapi/streamtest"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 )
 
@@ -23,7 +24,7 @@ func TestAStreamTellsWhatHappens(t *testing.T) {
 		t.Run(sort, func(t *testing.T) {
 			onStage(t, interceptor.Funcs{}, func(t *testing.T, s *stage) {
 				l := s.listenTo(sort, "")
-				defer l.leave()
+				defer l.Leave()
 				p := newPlan("shop", "later")
 				s.create(p)
 				heard := s.hear(l, append([]wire.EventType{"plan.created"}, s.carryOut(p)...)...)
@@ -38,7 +39,7 @@ func TestAStreamTellsWhatHappens(t *testing.T) {
 func TestAStreamOfANamespaceHasNoEventOfAnother(t *testing.T) {
 	onStage(t, interceptor.Funcs{}, func(t *testing.T, s *stage) {
 		l := s.listenTo(sorts[0], "?namespace=shop")
-		defer l.leave()
+		defer l.Leave()
 		s.carryOutOf("other")
 		s.hear(l, s.carryOutOf("shop")...)
 	})
@@ -57,7 +58,7 @@ func TestAStreamGoesOnBehindAnEvent(t *testing.T) {
 		first := s.listenTo(sorts[1], "")
 		types := s.carryOutOf("shop")
 		begun := s.hear(first, types[:2]...)
-		first.leave()
+		first.Leave()
 		synctest.Wait()
 		if len(s.streams.feeds) > 0 {
 			t.Error("a feed runs without a stream")
@@ -79,26 +80,44 @@ func TestAStreamGoesOnBehindAnEvent(t *testing.T) {
 		} {
 			l := s.listenTo(tc.sort, tc.query, tc.header...)
 			s.hear(l, tc.want...)
-			l.leave()
+			l.Leave()
 			synctest.Wait()
 		}
 		late := s.listenTo(sorts[0], "")
 		last := s.carryOut(p)
 		id := s.hear(late, last...)[0].ID
-		late.leave()
+		late.Leave()
 		again := s.listenTo(sorts[0], "?since="+id)
-		defer again.leave()
+		defer again.Leave()
 		s.hear(again, append([]wire.EventType{"plan.created"}, last...)...)
+	})
+}
+
+func TestACallerWhoHasHeardNoEventGoesOnAsWell(t *testing.T) {
+	onStage(t, interceptor.Funcs{}, func(t *testing.T, s *stage) {
+		first := s.listenTo(sorts[1], "")
+		begins := <-first.Begins
+		first.Leave()
+		p := newPlan("shop", "plan")
+		p.CreationTimestamp = metav1.NewTime(s.cluster.Now())
+		s.create(p)
+		again := s.listenTo(sorts[1], "", lastEvent, begins)
+		s.hear(again, "plan.created")
+		// The id stays while the caller hears no event.
+		again.Leave()
+		if next := <-again.Begins; next != begins {
+			t.Errorf("a stream that begins behind %s begins with %s", begins, next)
+		}
 	})
 }
 
 func TestAStreamSaysEvery15SecondsThatItLives(t *testing.T) {
 	onStage(t, interceptor.Funcs{}, func(t *testing.T, s *stage) {
 		l := s.listenTo(sorts[1], "")
-		defer l.leave()
+		defer l.Leave()
 		begun := time.Now()
 		for i := range 12 { // longer than any bound of the server
-			if got, want := (<-l.pings).Sub(begun), time.Duration(i+1)*pingInterval; got != want {
+			if got, want := (<-l.Pings).Sub(begun), time.Duration(i+1)*pingInterval; got != want {
 				t.Errorf("ping %d came after %s, want %s", i, got, want)
 			}
 		}
@@ -109,7 +128,7 @@ func TestAStreamSaysEvery15SecondsThatItLives(t *testing.T) {
 func TestASocketThatAnswersNoPingEnds(t *testing.T) {
 	onStage(t, interceptor.Funcs{}, func(t *testing.T, s *stage) {
 		answers := s.listenTo(sorts[0], "")
-		defer answers.leave()
+		defer answers.Leave()
 		silent := s.dialSocket("", nil)
 		defer func() { _ = silent.CloseNow() }() // the server has closed it
 		pass(pingInterval + writeWithin)
@@ -136,7 +155,7 @@ func TestACallerOfASocketHasNothingToSay(t *testing.T) {
 
 func TestACallerWhoDoesNotReadEndsTheStream(t *testing.T) {
 	onStage(t, interceptor.Funcs{}, func(t *testing.T, s *stage) {
-		conn, err := s.network.dial(t.Context(), "", "")
+		conn, err := s.network.Dial(t.Context(), "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +183,7 @@ func TestACallerWhoDoesNotReadEndsTheStream(t *testing.T) {
 
 func TestAUserHas50Streams(t *testing.T) {
 	onStage(t, interceptor.Funcs{}, func(t *testing.T, s *stage) {
-		var open []*listener
+		var open []*streamtest.Listener
 		for i := range maxStreams {
 			open = append(open, s.listenTo(sorts[i%2], ""))
 		}
@@ -173,13 +192,13 @@ func TestAUserHas50Streams(t *testing.T) {
 		if w.Header().Get("Retry-After") == "" {
 			t.Error("the refusal does not say when to ask again")
 		}
-		open[0].leave()
+		open[0].Leave()
 		synctest.Wait()
 		open[0] = s.listenTo(sorts[0], "")
 		types := s.carryOutOf("shop")
 		for _, l := range open {
 			s.hear(l, types...)
-			l.leave()
+			l.Leave()
 		}
 	})
 }
@@ -189,12 +208,21 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 		t.Run(sort, func(t *testing.T) {
 			onStage(t, interceptor.Funcs{}, func(t *testing.T, s *stage) {
 				l := s.listenTo(sort, "")
-				defer l.leave()
+				defer l.Leave()
 				s.End()
-				if _, err := l.next(); err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errSilent) {
-					t.Errorf("the stream goes on: %v", err)
-				} else if sort == "WebSocket" && websocket.CloseStatus(err) != websocket.StatusGoingAway {
+				if sort == "server-sent events" {
+					if e := s.hear(l, wire.EventEnded)[0]; e.Code != int(websocket.StatusGoingAway) || e.Status != "going_away" || e.ID != "" {
+						t.Errorf("the last event is %+v", e)
+					}
+				}
+				_, err := l.Next()
+				if want := map[string]bool{"WebSocket": websocket.CloseStatus(err) == websocket.StatusGoingAway, "server-sent events": errors.Is(err, io.EOF)}; !want[sort] {
 					t.Errorf("it ends with %v", err)
+				}
+				s.wantProblem(s.get(eventsPath), wire.Unavailable, "")
+				s.Wait(t.Context())
+				if len(s.open()) > 0 {
+					t.Errorf("the streams are %v", s.open())
 				}
 			})
 		})

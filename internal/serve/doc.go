@@ -3,7 +3,8 @@
 // Package serve is the role that serves the REST API in the cluster, to callers with a bearer token.
 //
 //	TLS port ──▶ door ──▶ httpapi ──▶ cluster ──▶ shared cache, filtered by rights
-//	              │                        └────▶ API server, with the caller's token
+//	              │              │         └────▶ API server, with the caller's token
+//	              │              └▶ one feed of events, from watches of the shared cache
 //	              └▶ callers (TokenReview)
 //
 // Its account reads the kinds of Plumbline but BaselineRevisions, and asks for TokenReviews and SubjectAccessReviews. It writes no

@@ -28,6 +28,8 @@ import (
 const (
 	// lastAnswers is how long requests under way may take at the end.
 	lastAnswers = 20 * time.Second
+	// lastSockets is how long WebSockets may take after that to close: a server of HTTP does not wait for them.
+	lastSockets = 3 * time.Second
 	// watchAgain is the wait before a kind that could not be watched is tried again.
 	watchAgain = time.Second
 )
@@ -59,6 +61,7 @@ type Setup struct {
 type Server struct {
 	setup Setup
 	cache cache.Cache
+	api   *httpapi.API
 	door  http.Handler
 	port  *tlsport.Metrics
 }
@@ -70,6 +73,10 @@ func (w *Server) Run(ctx context.Context, listener net.Listener) error {
 	defer stop()
 	group, serving := errgroup.WithContext(serving)
 	group.Go(func() error { return w.cache.Start(serving) })
+	group.Go(func() error {
+		w.api.Follow(serving)
+		return nil
+	})
 	group.Go(func() error {
 		defer stop()
 		return w.serve(ctx, serving, listener)
@@ -103,7 +110,14 @@ func (w *Server) serve(ctx, serving context.Context, inner net.Listener) error {
 		<-time.After(s.DrainDelay)
 		end()
 	})()
-	return httpapi.Serve(until, listener, w.door, lastAnswers, s.Log)
+	// Streams end when no caller can connect here any more, so that they go on at another replica.
+	defer context.AfterFunc(until, w.api.End)()
+	err := httpapi.Serve(until, listener, w.door, lastAnswers, s.Log)
+	w.api.End()
+	closing, stop := context.WithTimeout(serving, lastSockets)
+	defer stop()
+	w.api.Wait(closing)
+	return err
 }
 
 // watch has the cache watch a kind, or tries until ctx ends. A kind that the API server does not serve is left out: the first

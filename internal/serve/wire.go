@@ -64,8 +64,12 @@ func New(s Setup) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{setup: s, cache: shared, port: port, door: door.New(door.Config{
-		API: httpapi.New(readable, s.Version, s.Log), Callers: callers.New(tokens, s.Clock, reviews.Of("token")),
+	api := httpapi.New(readable, s.Version, s.Log)
+	if err := s.Registry.Register(api.StreamMetrics()); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	return &Server{setup: s, cache: shared, api: api, port: port, door: door.New(door.Config{
+		API: api, Callers: callers.New(tokens, s.Clock, reviews.Of("token")),
 		Hosts: s.Hosts, Bounds: s.Bounds, Metrics: metrics, Log: s.Log,
 	})}, nil
 }

@@ -14,7 +14,9 @@ import (
 
 // Entry is an event with its id.
 type Entry struct {
-	ID    ID
+	ID ID
+	// Kind is that of the object.
+	Kind  string
 	Event wire.Event
 }
 
@@ -26,15 +28,22 @@ const maxMessage = 1024
 func Of(object any) []Entry {
 	switch o := object.(type) {
 	case *v1alpha1.RemediationPlan:
-		return ofPlan(o)
+		return ofKind("RemediationPlan", ofPlan(o))
 	case *v1alpha1.ABRelease:
-		return ofRelease(o)
+		return ofKind("ABRelease", ofRelease(o))
 	case *v1alpha1.Baseline:
-		return ofBaseline(o)
+		return ofKind("Baseline", ofBaseline(o))
 	case *v1alpha1.RemediationPolicy:
-		return ofPolicy(o)
+		return ofKind("RemediationPolicy", ofPolicy(o))
 	}
 	return nil
+}
+
+func ofKind(kind string, all []Entry) []Entry {
+	for i := range all {
+		all[i].Kind = kind
+	}
+	return all
 }
 
 // entryOf makes the entry of an event that happened to an object at a time.
@@ -45,5 +54,5 @@ func entryOf(object *metav1.ObjectMeta, place string, at time.Time, e wire.Event
 		e.Timestamp = at
 	}
 	e.Timestamp = e.Timestamp.UTC().Truncate(time.Second)
-	return Entry{id, e}
+	return Entry{ID: id, Event: e}
 }

@@ -14,7 +14,7 @@ import (
 // EventType is the name of a sort of events.
 type EventType string
 
-// The types of events that the published designs have no name for. The last two are of the stream itself.
+// The types of events that the published designs have no name for. The last three are of the stream itself.
 const (
 	EventPlanCreated EventType = "plan.created"
 
@@ -29,6 +29,7 @@ const (
 
 	EventNarrowed EventType = "narrowed"
 	EventResync   EventType = "resync"
+	EventEnded    EventType = "ended"
 )
 
 // eventTypes are all types, those of the published designs first.
@@ -43,7 +44,7 @@ var eventTypes = []EventType{
 	"drift.in_sync", "drift.drifted", "drift.missing", "drift.unknown", "drift.retired", "drift.not_guarded",
 	EventQuarantined, EventQuarantineEnded,
 	EventPolicyCreated, EventPolicyReady, EventPolicyNotReady, EventPolicyDegraded, EventPolicyStalled,
-	EventNarrowed, EventResync,
+	EventNarrowed, EventResync, EventEnded,
 }
 
 // Known tells whether this version knows a type.
@@ -76,5 +77,6 @@ type Event struct {
 	Status      string    `json:"status" doc:"The status of the object that the event is about, as it was then."`
 	Progress    *float64  `json:"progress,omitempty" minimum:"0" maximum:"1" doc:"The part of the targets of a plan that had ended."`
 	Message     string    `json:"message,omitempty"`
+	Code        int       `json:"code,omitempty" doc:"Why the stream ends: the code with which a WebSocket ends."`
 	Timestamp   time.Time `json:"timestamp"`
 }

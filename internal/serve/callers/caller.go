@@ -4,6 +4,7 @@ package callers
 
 import (
 	"context"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 )
@@ -15,12 +16,19 @@ type Caller struct {
 	MayWrite bool
 	// Writes tells whether the request is one that may write: its reads have to see its own writes.
 	Writes bool
+	// Until is when the token ends; zero for a token that does not tell.
+	Until time.Time
+	// renew identifies the token anew.
+	renew func(context.Context) (*Caller, error)
 	// token is a function, so that no formatting of a Caller shows the token.
 	token func() string
 }
 
 // Token returns the token of the caller, for requests to the API server in the caller's name.
 func (c *Caller) Token() string { return c.token() }
+
+// Renew returns whose the token is by now, see [Callers.Identify].
+func (c *Caller) Renew(ctx context.Context) (*Caller, error) { return c.renew(ctx) }
 
 type key struct{}
 

@@ -67,7 +67,11 @@ func (c *Callers) Identify(ctx context.Context, token string) (*Caller, error) {
 	case found.user.Username == "":
 		return nil, ErrRefused
 	}
-	return &Caller{User: *found.user.DeepCopy(), MayWrite: found.mayWrite, token: func() string { return token }}, nil
+	until, _ := endOf(token)
+	return &Caller{
+		User: *found.user.DeepCopy(), MayWrite: found.mayWrite, Until: until, token: func() string { return token },
+		renew: func(ctx context.Context) (*Caller, error) { return c.Identify(ctx, token) },
+	}, nil
 }
 
 // review asks for the audience of the API server, and then for [Audience].

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -32,14 +33,20 @@ type Config struct {
 	Scheme *runtime.Scheme
 	Mapper meta.RESTMapper
 	// Cache has the kinds of [Cached].
-	Cache  client.Reader
+	Cache  Cache
 	Rights *rights.Rights
 	// Now is the time of the API server.
 	Now func() time.Time
 	Log *slog.Logger
 }
 
-// Cluster implements [httpapi.Cluster]. The methods that it does not have itself are those of a client without
+// Cache has objects, and tells of their changes.
+type Cache interface {
+	client.Reader
+	GetInformer(ctx context.Context, of client.Object, options ...cache.InformerGetOption) (cache.Informer, error)
+}
+
+// Cluster implements [httpapi.Shared]. The methods that it does not have itself are those of a client without
 // any identity.
 type Cluster struct {
 	client.WithWatch
@@ -48,7 +55,7 @@ type Cluster struct {
 	as     impersonal
 }
 
-var _ httpapi.Cluster = (*Cluster)(nil)
+var _ httpapi.Shared = (*Cluster)(nil)
 
 // New makes a Cluster, and sends no request.
 func New(c *Config) (*Cluster, error) {

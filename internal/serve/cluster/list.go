@@ -78,19 +78,27 @@ func (c *Cluster) listAmong(ctx context.Context, caller *callers.Caller, right r
 	if err := c.listCached(ctx, list, whole); err != nil {
 		return err
 	}
-	objects, err := meta.ExtractList(list)
+	objects, namespaces, err := namespacesOf(list)
 	if err != nil {
-		return fmt.Errorf("reading a list: %w", err)
+		return err
 	}
-	namespaces := map[string]bool{}
-	for _, o := range objects {
-		namespaces[namespaceOf(o)] = true
-	}
-	granted, err := c.config.Rights.FilterNamespaces(ctx, &caller.User, right, slices.Collect(maps.Keys(namespaces)))
+	granted, err := c.config.Rights.FilterNamespaces(ctx, &caller.User, right, namespaces)
 	if err := c.unavailable(err); err != nil {
 		return err
 	}
 	return meta.SetList(list, slices.DeleteFunc(objects, func(o runtime.Object) bool { return !granted[namespaceOf(o)] }))
+}
+
+// namespacesOf returns the objects of a list, and their namespaces in order.
+func namespacesOf(list client.ObjectList) (objects []runtime.Object, namespaces []string, err error) {
+	if objects, err = meta.ExtractList(list); err != nil {
+		return nil, nil, fmt.Errorf("reading a list: %w", err)
+	}
+	there := map[string]bool{}
+	for _, o := range objects {
+		there[namespaceOf(o)] = true
+	}
+	return objects, slices.Sorted(maps.Keys(there)), nil
 }
 
 // namespaceOf returns the namespace of an object; an object that has none is in none that is granted.

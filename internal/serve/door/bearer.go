@@ -3,9 +3,12 @@
 package door
 
 import (
+	"encoding/base64"
 	"errors"
 	"net/http"
 	"strings"
+
+	"github.com/plumbline-dev/plumbline/internal/httpapi"
 )
 
 // maxToken bounds a token in bytes, as the API server's own header limits do in effect.
@@ -25,6 +28,42 @@ func bearer(headers http.Header) (string, error) {
 		return "", errNoToken
 	}
 	return token, nil
+}
+
+// tokenProtocol begins the subprotocol that has the token of a WebSocket, as kube-apiserver takes it: a page can set no headers
+// of a WebSocket. The token is encoded as base64url without padding.
+const tokenProtocol = "base64url.bearer.authorization.k8s.io."
+
+var errNoTokenProtocol = errors.New("send one subprotocol \"" + tokenProtocol + "TOKEN\" in base64url, and beside it \"" + httpapi.Subprotocol + "\"")
+
+// moveToken moves the token of a WebSocket from its subprotocol to the header Authorization. Another subprotocol has to stay, since
+// browsers demand that one of those that they offer is answered, and the token is not.
+func moveToken(headers http.Header) error {
+	const name = "Sec-WebSocket-Protocol"
+	var others []string
+	token := ""
+	for protocol := range strings.SplitSeq(strings.Join(headers.Values(name), ","), ",") {
+		protocol = strings.TrimSpace(protocol)
+		encoded, found := strings.CutPrefix(protocol, tokenProtocol)
+		if !found {
+			others = append(others, protocol)
+			continue
+		}
+		raw, err := base64.RawURLEncoding.DecodeString(encoded)
+		if err != nil || len(raw) == 0 || token != "" {
+			return errNoTokenProtocol
+		}
+		token = string(raw)
+	}
+	switch {
+	case token == "":
+		return nil
+	case strings.Join(others, "") == "":
+		return errNoTokenProtocol
+	}
+	headers.Set(name, strings.Join(others, ", "))
+	headers.Add("Authorization", "Bearer "+token)
+	return nil
 }
 
 // isNotOfToken tells whether a token cannot have a character: it has letters, digits and -._~+/ with = at its end.

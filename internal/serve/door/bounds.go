@@ -9,10 +9,13 @@ type Bounds struct {
 	// OfAddress bounds those of one address, before it is known whose they are: an ingress is one address.
 	// OfUser bounds those of one user.
 	OfAddress, OfUser int
+	// StreamsOfAddress bounds the streams of events of one address: each has a connection of its own, and those that are
+	// left are for requests.
+	StreamsOfAddress int
 }
 
 // DefaultBounds let a page of a console ask for all of its parts at once.
-func DefaultBounds() Bounds { return Bounds{OfAddress: 128, OfUser: 32} }
+func DefaultBounds() Bounds { return Bounds{OfAddress: 128, OfUser: 32, StreamsOfAddress: 128} }
 
 // places count the requests under way, by name, up to a limit of each name.
 type places struct {

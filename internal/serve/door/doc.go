@@ -4,6 +4,10 @@
 //
 //	bounds of an address ──▶ whose token ──▶ bounds of a user ──▶ may it write ──▶ API
 //
+// A stream of events lasts, so it leaves the bounds of requests, and has its own:
+//
+//	bounds of an address ──▶ whose token ──▶ streams of an address ──▶ API ──▶ streams of a user
+//
 // Each refusal is a problem with the headers of [httpapi.Protect]. No token is in a log, a metric or an answer. Each request of
 // a known caller that may write has a line in the log.
 package door

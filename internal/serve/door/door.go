@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 
 	"github.com/plumbline-dev/plumbline/internal/httpapi"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
@@ -30,14 +31,14 @@ type Config struct {
 
 // Door serves the API to callers with a token.
 type Door struct {
-	config           Config
-	protected        http.Handler
-	addresses, users *places
+	config                    Config
+	protected                 http.Handler
+	addresses, users, streams *places
 }
 
 // New makes a Door.
 func New(c Config) *Door {
-	d := &Door{config: c, addresses: newPlaces(c.Bounds.OfAddress), users: newPlaces(c.Bounds.OfUser)}
+	d := &Door{config: c, addresses: newPlaces(c.Bounds.OfAddress), users: newPlaces(c.Bounds.OfUser), streams: newPlaces(c.Bounds.StreamsOfAddress)}
 	d.protected = httpapi.Protect(http.HandlerFunc(d.bound), c.Hosts...)
 	return d
 }
@@ -73,7 +74,8 @@ func (d *Door) bound(w http.ResponseWriter, r *http.Request) {
 		refuseMany(w, "your address has too many requests under way")
 		return
 	}
-	defer d.addresses.leave(address)
+	leave := sync.OnceFunc(func() { d.addresses.leave(address) })
+	defer leave()
 	caller, problem := d.identify(r)
 	if problem != nil {
 		if problem.Status == http.StatusUnauthorized {
@@ -82,12 +84,20 @@ func (d *Door) bound(w http.ResponseWriter, r *http.Request) {
 		httpapi.WriteProblem(w, problem)
 		return
 	}
+	if d.config.API.OperationOf(r) == httpapi.StreamEventsID {
+		leave() // a stream lasts, and has places of its own
+		d.stream(w, r, address, caller)
+		return
+	}
 	d.admit(w, r, caller)
 }
 
 // identify returns the caller of a request, or why there is none.
 func (d *Door) identify(r *http.Request) (*callers.Caller, *wire.Problem) {
-	token, err := bearer(r.Header)
+	token, err := "", moveToken(r.Header)
+	if err == nil {
+		token, err = bearer(r.Header)
+	}
 	if err != nil {
 		return nil, wire.NewProblem(wire.Unauthenticated, err.Error())
 	}
@@ -114,11 +124,7 @@ func (d *Door) admit(w http.ResponseWriter, r *http.Request, caller *callers.Cal
 	r.Header.Del("Authorization")                            // no handler needs the token
 	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxBytes+2) // the API itself refuses a body that is larger than MaxBytes
 	r = r.WithContext(callers.With(r.Context(), caller))
-	switch {
-	case d.config.API.OperationOf(r) == httpapi.StreamEventsID: // its streams take their rights from watches of the caller
-		httpapi.WriteProblem(w, wire.NewProblem(wire.NotFound, "this server streams no events: use kubectl plumbline console"))
-		return
-	case !caller.Writes:
+	if !caller.Writes {
 		d.config.API.ServeHTTP(w, r)
 		return
 	}

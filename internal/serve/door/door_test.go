@@ -207,7 +207,6 @@ func TestATokenForTheAPIAloneReadsAndCannotWrite(t *testing.T) {
 func TestTheDoorNamesTheAnswersThatItDoesNotHave(t *testing.T) {
 	o := open(t, DefaultBounds())
 	for target, want := range map[string]wire.ProblemType{
-		"/api/v1/events":                          wire.NotFound,
 		"/api/v1/proxies":                         wire.Unavailable,
 		"/api/v1/remediation/history":             wire.Unavailable,
 		"/api/v1/remediation/history?source=plan": "",

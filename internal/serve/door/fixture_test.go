@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/plumbline-dev/plumbline/internal/httpapi"
@@ -34,11 +35,21 @@ func open(t *testing.T, bounds Bounds) *opened {
 	t.Helper()
 	log := &bytes.Buffer{}
 	lines := slog.New(slog.NewJSONHandler(log, nil))
-	w := servetest.New(t, lines, servetest.Shop(t, root)...)
-	api := httpapi.New(w.Cluster, "v0.0.0-test", lines)
+	o := openAbout(t, servetest.New(t, lines, servetest.Shop(t, root)...), bounds, lines)
+	o.log = log
+	return o
+}
+
+// openAbout makes a door about a world. Streams follow the world until the test ends.
+func openAbout(t *testing.T, w *servetest.World, bounds Bounds, log *slog.Logger) *opened {
+	t.Helper()
+	api := httpapi.New(w.Cluster, "v0.0.0-test", log)
+	var following sync.WaitGroup
+	following.Go(func() { api.Follow(t.Context()) })
+	t.Cleanup(following.Wait)
 	return &opened{
-		Door:  New(Config{API: api, Callers: w.Callers, Hosts: []string{host, "plumbline.example:8443"}, Bounds: bounds, Metrics: NewMetrics(), Log: lines}),
-		World: w, t: t, api: api, log: log,
+		Door:  New(Config{API: api, Callers: w.Callers, Hosts: []string{host, "plumbline.example:8443"}, Bounds: bounds, Metrics: NewMetrics(), Log: log}),
+		World: w, t: t, api: api,
 	}
 }
 

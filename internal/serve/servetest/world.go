@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -77,7 +78,7 @@ func New(t *testing.T, log *slog.Logger, objects ...client.Object) *World {
 		},
 		rights: map[Right]bool{},
 	}
-	for _, verb := range []string{"get", "list"} {
+	for _, verb := range []string{"get", "list", "watch"} {
 		w.Grant(Right{"alice", verb, "", ""}, true)
 		w.Grant(Right{"screen", verb, "", ""}, true)
 		w.Grant(Right{"bob", verb, "", "shop"}, true)
@@ -88,7 +89,7 @@ func New(t *testing.T, log *slog.Logger, objects ...client.Object) *World {
 	}
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
 	mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
-	w.Cache = &Cache{scheme: kinds, objects: objects}
+	w.Cache = &Cache{scheme: kinds, objects: objects, handlers: map[string][]toolscache.ResourceEventHandler{}}
 	w.Callers = callers.New(tokens{w}, w.Clock, w.Reviews.Of("token"))
 	w.Cluster, err = cluster.New(&cluster.Config{
 		Server: w.Server.Config, Scheme: kinds, Mapper: mapper, Cache: w.Cache, Now: w.Clock.Now, Log: log,
@@ -123,6 +124,13 @@ func (w *World) Grant(r Right, granted bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.rights[r] = granted
+}
+
+// Know has the API server take a token.
+func (w *World) Know(token string, of Token) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tokens[token] = of
 }
 
 // Revoke ends a token.

@@ -63,10 +63,10 @@ func (b *browser) listen(t *testing.T, query string, headers ...string) *listene
 	return l
 }
 
-// connect opens a WebSocket.
-func (b *browser) connect(t *testing.T, query string) *listener {
+// connect opens a WebSocket. The listener hears its end as it hears that of server-sent events.
+func (b *browser) connect(t *testing.T, query string, protocols ...string) *listener {
 	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(b.Base, "http")+eventsPath+query, &websocket.DialOptions{HTTPClient: b.Client}) //nolint:bodyclose // it has none
+	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(b.Base, "http")+eventsPath+query, &websocket.DialOptions{HTTPClient: b.Client, Subprotocols: protocols}) //nolint:bodyclose // it has none
 	must(t, err)
 	l := newListener(t, func() { _ = conn.CloseNow() })
 	go func() {
@@ -74,6 +74,7 @@ func (b *browser) connect(t *testing.T, query string) *listener {
 		for {
 			_, body, err := conn.Read(t.Context())
 			if err != nil {
+				l.heard <- wire.Event{Type: wire.EventEnded, Code: int(websocket.CloseStatus(err))}
 				return
 			}
 			l.hear(body)

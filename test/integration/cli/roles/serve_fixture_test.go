@@ -94,10 +94,11 @@ func withServerFiles(directory string) apiserver.Option {
 
 // served is a REST API of the role serve, with the account that the chart gives it.
 type served struct {
-	base  string
-	clock *inprocess.Ahead
-	log   *lockedBuffer
-	roots *x509.CertPool
+	base    string
+	process *inprocess.Process
+	clock   *inprocess.Ahead
+	log     *lockedBuffer
+	roots   *x509.CertPool
 }
 
 // lockedBuffer is a log that is read while it is written.
@@ -129,7 +130,7 @@ func startServe(t *testing.T) *served {
 	host := net.JoinHostPort("localhost", strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)) //nolint:forcetypeassert // a listener of tcp has no other address
 	s.base = "https://" + host
 	own := serveConfig(t)
-	inprocess.Start(t, "API", patience, func(ctx context.Context, ready func()) error {
+	s.process = inprocess.Start(t, "API", patience, func(ctx context.Context, ready func()) error {
 		server, err := serve.New(serve.Setup{
 			Config: own, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }, Hosts: []string{host}, Bounds: door.DefaultBounds(),
 			Version: "test", Registry: prometheus.NewRegistry(), Log: slog.New(slog.NewJSONHandler(s.log, nil)), Clock: s.clock, Ready: ready,
