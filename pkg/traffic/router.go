@@ -12,7 +12,9 @@ import (
 // splits are absolute, so to apply one twice changes nothing. The contract of all routers is
 // tested by package routertest.
 type Router interface {
-	// Validate says what of a split it cannot carry out.
+	// Capabilities returns the abilities of the router. They do not change while it runs.
+	Capabilities() Capabilities
+	// Validate returns the reasons why the router cannot carry out a split, those of [Capabilities.Check] among them.
 	Validate(split Split) error
 	// Apply has the requests of the split's Service divided so from now on, and those of a Service
 	// of before not any more. A sequence, which begins with 1, is never followed by a lower one;
