@@ -93,8 +93,7 @@ func anyCapabilities(t *rapid.T) traffic.Capabilities {
 // missing are the capabilities that a router lacks for a split.
 func missing(can traffic.Capabilities, split traffic.Split) map[traffic.Capability]bool {
 	lacks := map[traffic.Capability]bool{}
-	var incapable *traffic.IncapableError
-	if errors.As(can.Check(split), &incapable) {
+	if incapable, is := errors.AsType[*traffic.IncapableError](can.Check(split)); is {
 		for _, l := range incapable.Lacks {
 			lacks[l.Capability] = true
 		}
