@@ -104,6 +104,15 @@ func (c Capabilities) Check(split Split) error {
 	return &IncapableError{lacks}
 }
 
+// CheckMeasured returns an [IncapableError] if the router cannot measure a canary. Each stage of a run then waits for
+// counts that never come.
+func (c Capabilities) CheckMeasured() error {
+	if c.Outcomes {
+		return nil
+	}
+	return &IncapableError{[]Lack{{CapabilityOutcomes, "a stage passes by the counts of its requests; give the router a source of counts, or remove the rollout from the release"}}}
+}
+
 // smallest is the smallest share above 0. A router without a resolution gives all requests to one variation.
 func (c Capabilities) smallest() Weight {
 	if c.Resolution <= 0 {

@@ -79,6 +79,18 @@ func TestASplitIsRefusedByTheNamesOfWhatIsMissing(t *testing.T) {
 	}
 }
 
+func TestARouterWithoutCountsMeasuresNoCanary(t *testing.T) {
+	can := traffic.FullCapabilities()
+	if err := can.CheckMeasured(); err != nil {
+		t.Errorf("a router that counts is refused: %v", err)
+	}
+	can.Outcomes = false
+	incapable, is := errors.AsType[*traffic.IncapableError](can.CheckMeasured())
+	if !is || len(incapable.Lacks) != 1 || incapable.Lacks[0].Capability != traffic.CapabilityOutcomes {
+		t.Errorf("got %v, want a refusal that names %s", incapable, traffic.CapabilityOutcomes)
+	}
+}
+
 var knowledge = []traffic.Knowledge{traffic.Contradicted, traffic.Unknown, traffic.NoProxies, traffic.Accepted, traffic.Proven} // the weakest first
 
 func anyCapabilities(t *rapid.T) traffic.Capabilities {

@@ -59,6 +59,9 @@ type Observation struct {
 	// Sequence is the newest one that is in force everywhere; 0 when none is.
 	Sequence  uint64
 	Knowledge Knowledge
+	// SettledAt is when a sequence that is Accepted counts as in force: the program may be late, which the router
+	// cannot see. The zero time is at once. It means nothing with other knowledge.
+	SettledAt time.Time
 	// Wanted is how many have to acknowledge a split, Acknowledged how many have acknowledged the
 	// newest sequence that was applied.
 	Wanted, Acknowledged int

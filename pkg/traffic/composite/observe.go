@@ -29,6 +29,7 @@ func observe(answers []answer[traffic.Observation]) (traffic.Observation, error)
 			all.Sequence, first = seen.Sequence, false
 		}
 		all.Knowledge = all.Knowledge.Weaker(seen.Knowledge)
+		all.SettledAt = later(all.SettledAt, seen.SettledAt)
 		all.Wanted, all.Acknowledged = all.Wanted+seen.Wanted, all.Acknowledged+seen.Acknowledged
 		all.OutOfSync, all.Gone = append(all.OutOfSync, seen.OutOfSync...), append(all.Gone, seen.Gone...)
 		all.Around = widest(all.Around, seen.Around)

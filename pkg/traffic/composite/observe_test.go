@@ -123,6 +123,12 @@ func TestWhatPartsKnowTogether(t *testing.T) {
 			said(with(func(o *traffic.Observation) { o.Sequence = 9 }), with(func(o *traffic.Observation) { o.Knowledge = traffic.Accepted })),
 			traffic.Observation{Sequence: 7, Knowledge: traffic.Accepted, Wanted: 2, Acknowledged: 2},
 		},
+		"the part that settles last decides": {
+			said(with(func(o *traffic.Observation) { o.Knowledge, o.SettledAt = traffic.Accepted, noon.Add(time.Minute) }), with(func(o *traffic.Observation) {
+				o.Knowledge, o.SettledAt = traffic.Accepted, noon
+			}), proven),
+			traffic.Observation{Sequence: 7, Knowledge: traffic.Accepted, SettledAt: noon.Add(time.Minute), Wanted: 3, Acknowledged: 3},
+		},
 		"a part without proxies proves nothing": {
 			said(proven, traffic.Observation{Knowledge: traffic.NoProxies}),
 			traffic.Observation{Knowledge: traffic.NoProxies, Wanted: 1, Acknowledged: 1},

@@ -64,8 +64,12 @@ func StandingOf(seen *traffic.Observation, sequence uint64, p Policy, decided, n
 		return Unobserved
 	}
 	switch seen.Knowledge {
-	case traffic.Proven, traffic.Accepted:
+	case traffic.Proven:
 		if seen.Sequence >= sequence {
+			return Acknowledged
+		}
+	case traffic.Accepted:
+		if seen.Sequence >= sequence && !now.Before(seen.SettledAt) {
 			return Acknowledged
 		}
 	case traffic.NoProxies:

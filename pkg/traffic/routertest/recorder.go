@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
@@ -24,6 +25,7 @@ type Recorder struct {
 	breaks   error
 	deaf     error
 	observed *traffic.Observation
+	settled  time.Time
 	cells    []traffic.Cell
 }
 
@@ -111,7 +113,7 @@ func (r *Recorder) Observe(context.Context) (traffic.Observation, error) {
 	case r.current == nil:
 		return traffic.Observation{Knowledge: traffic.Unknown}, nil
 	}
-	seen := traffic.Observation{Sequence: r.current.Sequence, Knowledge: r.capabilities().Knowledge, Wanted: 1, Acknowledged: 1}
+	seen := traffic.Observation{Sequence: r.current.Sequence, Knowledge: r.capabilities().Knowledge, SettledAt: r.settled, Wanted: 1, Acknowledged: 1}
 	for _, share := range r.current.Shares {
 		seen.Arms = append(seen.Arms, traffic.Arm{Variation: share.Variation})
 	}
@@ -156,6 +158,9 @@ func (r *Recorder) Current() *traffic.Split {
 
 // Limit has the router have these capabilities alone.
 func (r *Recorder) Limit(can traffic.Capabilities) { r.set(func() { r.can = &can }) }
+
+// SettleAt has Observe say that the split counts as in force from then on, if it is Accepted.
+func (r *Recorder) SettleAt(at time.Time) { r.set(func() { r.settled = at }) }
 
 // Refuse has Validate say so; nil has it look at the split again.
 func (r *Recorder) Refuse(err error) { r.set(func() { r.refuses = err }) }
