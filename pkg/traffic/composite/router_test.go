@@ -47,6 +47,13 @@ func (p *programs) Ask(r routertest.Request) (routertest.Answer, error) {
 	return p.edge.Ask(r)
 }
 
+func (p *programs) Hold(r routertest.Request) (routertest.Answer, func(), error) {
+	if p.asked++; p.asked%2 == 0 {
+		return p.mesh.Hold(r)
+	}
+	return p.edge.Hold(r)
+}
+
 func (p *programs) Flush() {
 	p.mesh.Flush()
 	p.edge.Flush()

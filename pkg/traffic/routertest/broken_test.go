@@ -57,6 +57,8 @@ type altered struct {
 	ask  func(*Proxy, Request) (Answer, error)
 	// order is the way in which a prepared rollback arrives.
 	order func(*Proxy, traffic.Split)
+	// lost counts the requests that had no answer of a variation.
+	lost *int
 	// draws has requests without a key drawn, whatever the Maker declares.
 	draws bool
 }
@@ -98,6 +100,11 @@ type (
 	boasting  struct{ *proxied }
 	sharing   struct{ *proxied }
 	unproven  struct{ *proxied }
+	draining  struct{ *proxied }
+	gapped    struct {
+		*proxied
+		lost *int
+	}
 )
 
 // Observe says of the last split that it is proven, whatever the program does.
@@ -172,6 +179,33 @@ func (r unproven) Observe(context.Context) (traffic.Observation, error) {
 	return traffic.Observation{Knowledge: traffic.Unknown}, nil
 }
 
+// Observe forgets the requests in flight of a variation without a share.
+func (r draining) Observe(ctx context.Context) (traffic.Observation, error) {
+	seen, err := r.proxied.Observe(ctx)
+	for i, arm := range seen.Arms {
+		if at := slices.IndexFunc(r.Current().Shares, func(s traffic.Share) bool { return s.Variation == arm.Variation }); r.Current().Shares[at].Weight == 0 {
+			seen.Arms[i].Outcomes = &traffic.Outcomes{}
+		}
+	}
+	return seen, err
+}
+
+// Apply leaves no split in force for one request.
+func (r gapped) Apply(ctx context.Context, s traffic.Split) error {
+	if err := r.proxied.Remove(ctx); err != nil {
+		return err
+	}
+	if to, err := r.of.Ask(Request{Service: web}); err != nil || !to.Divided {
+		*r.lost++
+	}
+	return r.proxied.Apply(ctx, s)
+}
+
+// Load counts the requests that a gapped router has sent.
+func (a altered) Load(types.NamespacedName) (stop func() (sent, lost int)) {
+	return func() (int, int) { return steps, *a.lost }
+}
+
 func TestARouterWithADefectFailsTheSuite(t *testing.T) {
 	full := traffic.FullCapabilities()
 	modest := full
@@ -196,6 +230,7 @@ func TestARouterWithADefectFailsTheSuite(t *testing.T) {
 		delete(r.Headers, "X-Variation")
 		return p.Ask(r)
 	}
+	lost := new(int)
 	for name, tc := range map[string]struct {
 		can        traffic.Capabilities
 		roundRobin bool
@@ -218,6 +253,8 @@ func TestARouterWithADefectFailsTheSuite(t *testing.T) {
 		"a variation at 0 gets some":         {full, false, altered{ask: leak}, []string{"a variation at weight 0 gets no request"}},
 		"visitors are not kept":              {full, false, altered{ask: keyless}, []string{"users are divided by the weights, and stay while the share grows", "a session stays while the share grows", "a visitor gets a cookie and stays while the share grows", "of three variations users leave only the stable one for that which grows"}},
 		"headers are not looked at":          {full, false, altered{ask: capital}, []string{"a header that is mapped comes before the weights", "a header that names a variation comes before the weights", "a header that names a variation comes before one that is mapped"}},
+		"requests have no split between two": {full, false, altered{lost: lost, wrap: func(p *proxied) traffic.Router { return gapped{p, lost} }}, []string{"no request is lost while the split changes"}},
+		"what is in flight is forgotten":     {full, false, altered{wrap: func(p *proxied) traffic.Router { return draining{p} }}, []string{"requests in flight are counted until they end, whatever the split becomes"}},
 		"a round robin draws":                {full, true, altered{draws: true}, []string{"requests are divided by the weights", "requests are divided between three variations by the weights"}},
 		"an order is lost":                   {full, false, altered{order: func(*Proxy, traffic.Split) {}}, []string{"a prepared rollback that came past the API server stays, and is known"}},
 		"a leader that is behind goes back":  {full, false, altered{order: func(p *Proxy, s traffic.Split) { s.Sequence = 0; p.Order(s) }}, []string{"a prepared rollback that came past the API server stays, and is known"}},

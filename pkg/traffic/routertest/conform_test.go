@@ -3,6 +3,8 @@
 package routertest_test
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -51,7 +53,7 @@ func TestRoutersInMemoryConform(t *testing.T) {
 		routertest.Conform(t, routertest.Maker{Capabilities: traffic.FullCapabilities(), Begin: func(*testing.T) routertest.Stand { return zeros{} }})
 	})
 	t.Run("the zero proxy", func(t *testing.T) {
-		routertest.Conform(t, routertest.Maker{Capabilities: traffic.FullCapabilities(), Begin: func(*testing.T) routertest.Stand { return &routertest.Proxy{} }})
+		routertest.Conform(t, routertest.Maker{Capabilities: traffic.FullCapabilities(), Begin: func(*testing.T) routertest.Stand { return loaded{&routertest.Proxy{}} }})
 	})
 	for name, can := range capabilitySets() {
 		t.Run("recorder with "+name, func(t *testing.T) {
@@ -76,4 +78,39 @@ func (z zeros) Router(release types.NamespacedName) traffic.Router {
 		z[release] = &routertest.Recorder{}
 	}
 	return z[release]
+}
+
+// loaded is a proxy with two clients.
+type loaded struct{ *routertest.Proxy }
+
+// Load implements routertest.Loader.
+func (l loaded) Load(service types.NamespacedName) (stop func() (sent, lost int)) {
+	var sent, lost atomic.Int64
+	var clients sync.WaitGroup
+	var first sync.WaitGroup
+	end := make(chan struct{})
+	for range 2 {
+		first.Add(1)
+		clients.Go(func() {
+			asked := sync.OnceFunc(first.Done)
+			for {
+				select {
+				case <-end:
+					return
+				default:
+				}
+				if answer, err := l.Ask(routertest.Request{Service: service}); err != nil || !answer.Divided {
+					lost.Add(1)
+				}
+				sent.Add(1)
+				asked()
+			}
+		})
+	}
+	first.Wait()
+	return func() (int, int) {
+		close(end)
+		clients.Wait()
+		return int(sent.Load()), int(lost.Load())
+	}
 }

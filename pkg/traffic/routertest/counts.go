@@ -14,11 +14,16 @@ func counts() []check {
 		_, is := s.(Counter)
 		return is && m.Capabilities.Outcomes
 	}
+	held := func(m Maker, s Stand) bool {
+		_, is := s.(Holder)
+		return is && m.Capabilities.InFlight
+	}
 	forced := func(m Maker, s Stand) bool { return counted(m, s) && m.Capabilities.Override }
 	return []check{
 		{"requests are counted as their clients count them, and each is told once", counted, testCounts},
 		{"a count belongs to the sequence that decided its requests", counted, testCountedSequence},
 		{"a request that an override sends is in no count", forced, testForcedUncounted},
+		{"requests in flight are counted until they end, whatever the split becomes", held, testInFlight},
 	}
 }
 
@@ -114,4 +119,41 @@ func testForcedUncounted(b *bench) {
 	if cells, _ := b.measures(nil); sum(cells)["canary"].Over > 0 {
 		b.Errorf("counted are %v, and the canary has no share", sum(cells))
 	}
+}
+
+func testInFlight(b *bench) {
+	stand := b.stand.(Holder) //nolint:forcetypeassert // the check fits Holders alone
+	b.apply(b.split(1, 0))
+	b.inFlight("stable", 0)
+	var ends []func()
+	for range 3 {
+		to, end, err := stand.Hold(Request{Service: web})
+		if err != nil || to.Variation.Name != "stable" {
+			b.Fatalf("a request goes to %q: %v", to.Variation.Name, err)
+		}
+		ends = append(ends, end)
+	}
+	b.inFlight("stable", 3)
+	b.apply(b.split(2, traffic.Total))
+	b.inFlight("stable", 3)
+	for i, end := range ends {
+		end()
+		b.inFlight("stable", int64(2-i))
+	}
+}
+
+// inFlight demands how many requests of a variation have no answer.
+func (b *bench) inFlight(variation string, want int64) {
+	b.Helper()
+	b.stand.(Holder).Flush() //nolint:forcetypeassert // as above
+	for _, arm := range b.observed().Arms {
+		if arm.Variation != variation {
+			continue
+		}
+		if arm.Outcomes == nil || arm.Outcomes.InFlight != want {
+			b.Errorf("of %s observed is %+v, want %d requests in flight", variation, arm.Outcomes, want)
+		}
+		return
+	}
+	b.Errorf("%s is not observed", variation)
 }

@@ -13,6 +13,8 @@
 //	Stand    refusals by name, sequences, removal, the capabilities that the router declares
 //	Asker    shares, weight 0, visitors, header map and override
 //	Counter  Measure, beside the counts of the clients
+//	Holder   requests in flight
+//	Loader   no request lost over a hundred steps
 //	Faulty   hung, restarted and edited by hand: never a false Proven, and back to the split
 //	Orderer  a prepared rollback that comes past the API server
 //

@@ -38,6 +38,7 @@ var (
 	_ Counter = (*Proxy)(nil)
 	_ Faulty  = (*Proxy)(nil)
 	_ Orderer = (*Proxy)(nil)
+	_ Holder  = (*Proxy)(nil)
 )
 
 // errHangs is the error of a router whose program hangs.
@@ -66,25 +67,52 @@ func (p *Proxy) router(release types.NamespacedName) *proxied {
 
 // Ask implements Asker.
 func (p *Proxy) Ask(r Request) (Answer, error) {
+	to, end, err := p.Hold(r)
+	if err == nil {
+		end()
+	}
+	return to, err
+}
+
+// Hold implements Holder.
+func (p *Proxy) Hold(r Request) (Answer, func(), error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.hangs {
-		return Answer{}, errHangs
+		return Answer{}, nil, errHangs
 	}
 	p.asked++
 	for _, router := range p.routers {
 		split := router.running
-		if split != nil && r.Service == (types.NamespacedName{Namespace: split.Namespace, Name: split.Service}) {
-			to := decide(split, r, fmt.Sprint("request-", p.asked))
-			if to.drawn && p.roundRobin {
-				to.variation = router.inTurn()
-			}
-			router.count(to, r.Fails)
-			at := slices.IndexFunc(split.Variations, func(v traffic.Variation) bool { return v.Name == to.variation })
-			return Answer{Divided: true, Variation: split.Variations[at], Visitor: to.visitor}, nil
+		if split == nil || r.Service != (types.NamespacedName{Namespace: split.Namespace, Name: split.Service}) {
+			continue
 		}
+		to := decide(split, r, fmt.Sprint("request-", p.asked))
+		if to.drawn && p.roundRobin {
+			to.variation = router.inTurn()
+		}
+		at := slices.IndexFunc(split.Variations, func(v traffic.Variation) bool { return v.Name == to.variation })
+		return Answer{Divided: true, Variation: split.Variations[at], Visitor: to.visitor}, p.begin(router, to, r.Fails), nil
 	}
-	return Answer{}, nil
+	return Answer{}, func() {}, nil
+}
+
+// begin counts a request of a router, and returns what ends it.
+func (p *Proxy) begin(r *proxied, to destination, fails bool) (end func()) {
+	if to.forced {
+		return func() {}
+	}
+	if r.inFlight == nil {
+		r.inFlight = map[string]int64{}
+	}
+	r.inFlight[to.variation]++
+	sequence := r.running.Sequence
+	return func() {
+		p.change(func() {
+			r.inFlight[to.variation]--
+			r.count(counted{to.variation, sequence}, fails)
+		})
+	}
 }
 
 // Flush implements Counter.
@@ -144,11 +172,18 @@ type proxied struct {
 	of *Proxy
 	// running is what the program carries out; nil if it divides no requests of the release.
 	running *traffic.Split
-	// dealt counts the requests without a key that went to each variation, and open the outcomes that are not
-	// told yet, since the split runs.
+	// dealt counts the requests without a key that went to each variation since the split runs.
 	dealt map[string]int
-	open  map[string]outcomes
-	cells uint64
+	// open are the outcomes that are not told yet, and inFlight the requests that have none.
+	open     map[counted]outcomes
+	inFlight map[string]int64
+	cells    uint64
+}
+
+// counted is a variation, and the sequence by which requests went there.
+type counted struct {
+	variation string
+	sequence  uint64
 }
 
 // Apply implements traffic.Router: the program takes the split, unless it hangs or has a later one.
@@ -189,6 +224,12 @@ func (r *proxied) Observe(ctx context.Context) (traffic.Observation, error) {
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
 	seen, err := r.Recorder.Observe(ctx)
+	for i, arm := range seen.Arms {
+		if !r.Capabilities().InFlight {
+			break
+		}
+		seen.Arms[i].Outcomes = &traffic.Outcomes{InFlight: r.inFlight[arm.Variation]}
+	}
 	if told := r.Current(); err != nil || told == nil || gocmp.Equal(told, r.running) && !r.of.hangs {
 		return seen, err
 	}
@@ -210,9 +251,8 @@ func (r *proxied) Observe(ctx context.Context) (traffic.Observation, error) {
 	return seen, nil
 }
 
-// run has the program carry out a split from now on. What was counted by the former one is a cell of its own.
+// run has the program carry out a split from now on.
 func (r *proxied) run(split *traffic.Split) {
-	r.close()
 	r.running, r.dealt = split, map[string]int{}
 }
 
@@ -231,27 +271,24 @@ func (r *proxied) inTurn() string {
 	return furthest.Variation
 }
 
-func (r *proxied) count(to destination, fails bool) {
-	if to.forced {
-		return
-	}
+func (r *proxied) count(by counted, fails bool) {
 	if r.open == nil {
-		r.open = map[string]outcomes{}
+		r.open = map[counted]outcomes{}
 	}
-	o := r.open[to.variation]
+	o := r.open[by]
 	if o.Over++; fails {
 		o.Failed++
 	}
-	r.open[to.variation] = o
+	r.open[by] = o
 }
 
 // close makes cells of what was counted.
 func (r *proxied) close() {
-	for variation, o := range r.open {
+	for by, o := range r.open {
 		r.cells++
 		r.Count(traffic.Cell{
-			Part: "proxy", Position: traffic.Position{Epoch: 1, Cell: r.cells}, Variation: variation,
-			Sequence: r.running.Sequence, Over: o.Over, Failed: o.Failed,
+			Part: "proxy", Position: traffic.Position{Epoch: 1, Cell: r.cells}, Variation: by.variation,
+			Sequence: by.sequence, Over: o.Over, Failed: o.Failed,
 		})
 	}
 	r.open = nil

@@ -10,12 +10,21 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
-// crowd is how many users, or requests, a check asks for.
-const crowd = 400
+const (
+	// crowd is how many users, or requests, a check asks for.
+	crowd = 400
+	// steps is how many splits a check applies under load.
+	steps = 100
+)
 
 func shares() []check {
 	sticky := asksWith(func(c traffic.Capabilities) bool { return c.Sticky })
+	loads := func(_ Maker, s Stand) bool {
+		_, is := s.(Loader)
+		return is
+	}
 	return []check{
+		{"no request is lost while the split changes", loads, testLoad},
 		{"requests are divided by the weights", asks, testWeights},
 		{"requests are divided between three variations by the weights", asks, testThreeWeights},
 		{"a variation at weight 0 gets no request", asks, testZero},
@@ -53,6 +62,17 @@ func (b *bench) tally() map[string]int {
 		counts[b.ask(nil, nil).Variation.Name]++
 	}
 	return counts
+}
+
+func testLoad(b *bench) {
+	b.apply(b.split(1, 0))
+	stop := b.stand.(Loader).Load(web) //nolint:forcetypeassert // the check fits Loaders alone
+	for i := range steps {
+		b.apply(b.split(uint64(i+2), traffic.Total/steps*traffic.Weight(i+1))) //nolint:gosec // it is small
+	}
+	if sent, lost := stop(); lost > 0 || sent == 0 {
+		b.Errorf("%d of %d requests are lost over %d steps", lost, sent, steps)
+	}
 }
 
 func testWeights(b *bench) {

@@ -47,6 +47,23 @@ type Counter interface {
 	Flush()
 }
 
+// Holder is a stand whose requests can last.
+type Holder interface {
+	Asker
+	// Hold asks for a request that has no answer until end is called.
+	Hold(request Request) (to Answer, end func(), err error)
+	// Flush has the routers tell of all requests that were asked until now.
+	Flush()
+}
+
+// Loader is a stand with clients that do not wait for each other.
+type Loader interface {
+	Asker
+	// Load has clients send requests to a Service all the time. stop returns how many were sent since, and how many of
+	// them had no answer of a variation.
+	Load(service types.NamespacedName) (stop func() (sent, lost int))
+}
+
 // Faulty is a stand with a program that fails as programs do.
 type Faulty interface {
 	Asker
