@@ -5,6 +5,7 @@ package traffic_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -151,5 +152,29 @@ func TestTheWeakerKnowledgeCounts(t *testing.T) {
 	}
 	if got := traffic.Knowledge("Hearsay").Weaker(traffic.NoProxies); got != "Hearsay" {
 		t.Errorf("an unknown kind is stronger than NoProxies: %s", got)
+	}
+}
+
+func TestASequenceIsEffectiveByWhatIsKnown(t *testing.T) {
+	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		seen traffic.Observation
+		want bool
+	}{
+		"proven":                      {traffic.Observation{Knowledge: traffic.Proven, Sequence: 7}, true},
+		"a later one is proven":       {traffic.Observation{Knowledge: traffic.Proven, Sequence: 8}, true},
+		"one before is proven":        {traffic.Observation{Knowledge: traffic.Proven, Sequence: 6}, false},
+		"accepted, and counts later":  {traffic.Observation{Knowledge: traffic.Accepted, Sequence: 7, SettledAt: at.Add(1)}, false},
+		"accepted, and counts now":    {traffic.Observation{Knowledge: traffic.Accepted, Sequence: 7, SettledAt: at}, true},
+		"accepted, and counts always": {traffic.Observation{Knowledge: traffic.Accepted, Sequence: 7}, true},
+		"one before is accepted":      {traffic.Observation{Knowledge: traffic.Accepted, Sequence: 6}, false},
+		"unknown":                     {traffic.Observation{Knowledge: traffic.Unknown, Sequence: 7}, false},
+		"without proxies":             {traffic.Observation{Knowledge: traffic.NoProxies, Sequence: 7}, false},
+		"contradicted":                {traffic.Observation{Knowledge: traffic.Contradicted, Sequence: 7}, false},
+		"a kind of a later version":   {traffic.Observation{Knowledge: "Hearsay", Sequence: 7}, false},
+	} {
+		if got := tc.seen.IsEffective(7, at); got != tc.want {
+			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		}
 	}
 }

@@ -87,6 +87,18 @@ type Observation struct {
 	Unheard []string
 }
 
+// IsEffective tells whether a sequence, or a later one, counts as in force: it is Proven, or Accepted and settled.
+func (o *Observation) IsEffective(sequence uint64, now time.Time) bool {
+	switch o.Knowledge {
+	case Proven:
+		return o.Sequence >= sequence
+	case Accepted:
+		return o.Sequence >= sequence && !now.Before(o.SettledAt)
+	case Unknown, NoProxies, Contradicted:
+	}
+	return false
+}
+
 // Population counts the pods of a namespace that run.
 type Population struct {
 	// Pods are all of them, Proxied those that have a proxy, and Routing those whose proxy

@@ -192,7 +192,7 @@ func (r draining) Observe(ctx context.Context) (traffic.Observation, error) {
 
 // Apply leaves no split in force for one request.
 func (r gapped) Apply(ctx context.Context, s traffic.Split) error {
-	if err := r.proxied.Remove(ctx); err != nil {
+	if err := r.Remove(ctx); err != nil {
 		return err
 	}
 	if to, err := r.of.Ask(Request{Service: web}); err != nil || !to.Divided {
