@@ -237,7 +237,7 @@ func TestARouterWithADefectFailsTheSuite(t *testing.T) {
 		stand      altered
 		want       []string
 	}{
-		"proven is what was told":            {full, false, altered{wrap: func(p *proxied) traffic.Router { return lying{p} }}, []string{"a split that a hung program never took is not proven", "after a restart a split is proven only if requests follow it", "an edit by hand ends the proof, and is put back", "a prepared rollback that came past the API server stays, and is known"}},
+		"proven is what was told":            {full, false, altered{wrap: func(p *proxied) traffic.Router { return lying{p} }}, []string{"a split that a hung program never took is not proven", "after a restart a split is proven only if requests follow it", "an edit by hand ends the proof, and the split is restored", "a prepared rollback that came past the API server stays, and is known"}},
 		"a removal is believed":              {full, false, altered{wrap: func(p *proxied) traffic.Router { return forgetful{p} }}, []string{"a removal that a hung program never took is repeated"}},
 		"each split is valid":                {modest, false, altered{wrap: func(p *proxied) traffic.Router { return lenient{p} }}, []string{"a split that is not whole is refused", "a split is refused by the name of the capability that is missing, and only then"}},
 		"a refusal has no name":              {modest, false, altered{wrap: func(p *proxied) traffic.Router { return silent{p} }}, []string{"a split is refused by the name of the capability that is missing, and only then"}},
@@ -246,7 +246,7 @@ func TestARouterWithADefectFailsTheSuite(t *testing.T) {
 		"counts are told again":              {full, false, altered{wrap: func(p *proxied) traffic.Router { return repeating{p} }}, []string{"requests are counted as their clients count them, and each is told once"}},
 		"counts have a wrong sequence":       {full, false, altered{wrap: func(p *proxied) traffic.Router { return sharing{p} }}, []string{"a count belongs to the sequence that decided its requests"}},
 		"a removed split goes on":            {full, false, altered{wrap: func(p *proxied) traffic.Router { return lasting{p} }}, []string{"a removed split divides no requests, and other releases go on"}},
-		"the program is never looked at":     {full, false, altered{wrap: func(p *proxied) traffic.Router { return trusting{p} }}, []string{"after a restart a split is proven only if requests follow it", "an edit by hand ends the proof, and is put back"}},
+		"the program is never looked at":     {full, false, altered{wrap: func(p *proxied) traffic.Router { return trusting{p} }}, []string{"after a restart a split is proven only if requests follow it", "an edit by hand ends the proof, and the split is restored"}},
 		"more is claimed than there is":      {modest, false, altered{wrap: func(p *proxied) traffic.Router { return boasting{p} }}, []string{"a router declares its capabilities, no more and no less"}},
 		"no split is ever known":             {full, false, altered{wrap: func(p *proxied) traffic.Router { return unproven{p} }}, []string{"a split that requests follow is observed"}},
 		"weights stay as they were":          {full, false, altered{ask: toStable}, []string{"requests are divided by the weights", "a variation at weight 0 gets no request", "users are divided by the weights, and stay while the share grows"}},

@@ -101,7 +101,7 @@ func testObserved(b *bench) {
 		b.apply(b.split(sequence, 1_000))
 		seen, err := b.router().Observe(b.Context())
 		if err != nil || seen.Sequence != sequence || seen.Knowledge != b.Capabilities.Knowledge {
-			b.Errorf("sequence %d is in force, and observed is %+v, %v; want the knowledge %s", sequence, seen, err, b.Capabilities.Knowledge)
+			b.Errorf("sequence %d is effective, and observed is %+v, %v; want the knowledge %s", sequence, seen, err, b.Capabilities.Knowledge)
 		}
 	}
 }

@@ -18,7 +18,7 @@ func faults() []check {
 		{"a split that a hung program never took is not proven", faulty, testHung},
 		{"a removal that a hung program never took is repeated", faulty, testRemovedHung},
 		{"after a restart a split is proven only if requests follow it", faulty, testRestarted},
-		{"an edit by hand ends the proof, and is put back", faulty, testEdited},
+		{"an edit by hand ends the proof, and the split is restored", faulty, testEdited},
 		{"a prepared rollback that came past the API server stays, and is known", ordered, testOrdered},
 	}
 }
