@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/acknowledged"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/connectors"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
@@ -134,12 +135,15 @@ type Envoy struct {
 
 var _ traffic.Router = (*Envoy)(nil)
 
+// Capabilities implements traffic.Router.
+func (e *Envoy) Capabilities() traffic.Capabilities { return connectors.Mesh.Capabilities }
+
 // Validate implements traffic.Router. Names, values and the salt go into configurations of Envoy.
 func (e *Envoy) Validate(split traffic.Split) error {
 	if err := split.Validate(); err != nil {
 		return err
 	}
-	var errs []error
+	errs := []error{e.Capabilities().Check(split)}
 	for _, p := range ir.Check(split) {
 		errs = append(errs, errors.New(p.Message))
 	}

@@ -315,12 +315,12 @@ func TestASplitThatEnvoyCannotCarryOutIsRefused(t *testing.T) {
 
 // Where requests go, proxies say: TestEnvoysKeepTheContractOfRouters asks them.
 func TestTheRouterOfEnvoysKeepsTheContract(t *testing.T) {
-	routertest.Contract(t, func(t *testing.T) routertest.Stand {
+	routertest.Conform(t, routertest.Maker{Capabilities: traffic.FullCapabilities(), Begin: func(t *testing.T) routertest.Stand {
 		r := releaseOf("first", "web")
 		r.Name = routertest.Split(1, 0).Name
 		routers, _ := grounded(t, r)
 		return routers
-	})
+	}})
 }
 
 // Who decides has a cache of its own, in which a release may be gone a moment before it

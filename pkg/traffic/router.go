@@ -12,7 +12,9 @@ import (
 // splits are absolute, so to apply one twice changes nothing. The contract of all routers is
 // tested by package routertest.
 type Router interface {
-	// Validate says what of a split it cannot carry out.
+	// Capabilities returns the abilities of the router. They do not change while it runs.
+	Capabilities() Capabilities
+	// Validate returns the reasons why the router cannot carry out a split, those of [Capabilities.Check] among them.
 	Validate(split Split) error
 	// Apply has the requests of the split's Service divided so from now on, and those of a Service
 	// of before not any more. A sequence, which begins with 1, is never followed by a lower one;
@@ -57,6 +59,9 @@ type Observation struct {
 	// Sequence is the newest one that is in force everywhere; 0 when none is.
 	Sequence  uint64
 	Knowledge Knowledge
+	// SettledAt is when a sequence that is Accepted counts as in force: the program may be late, which the router
+	// cannot see. The zero time is at once. It means nothing with other knowledge.
+	SettledAt time.Time
 	// Wanted is how many have to acknowledge a split, Acknowledged how many have acknowledged the
 	// newest sequence that was applied.
 	Wanted, Acknowledged int
@@ -80,6 +85,18 @@ type Observation struct {
 	RedirectedAt     time.Time
 	// Unheard are parts of the router that did not answer; what they know is missing.
 	Unheard []string
+}
+
+// IsEffective tells whether a sequence, or a later one, counts as in force: it is Proven, or Accepted and settled.
+func (o *Observation) IsEffective(sequence uint64, now time.Time) bool {
+	switch o.Knowledge {
+	case Proven:
+		return o.Sequence >= sequence
+	case Accepted:
+		return o.Sequence >= sequence && !now.Before(o.SettledAt)
+	case Unknown, NoProxies, Contradicted:
+	}
+	return false
 }
 
 // Population counts the pods of a namespace that run.

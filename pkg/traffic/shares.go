@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 // Weight is a share in basis points.
@@ -14,6 +15,11 @@ type Weight int
 // Total is all of the traffic. It never changes, since where a visitor's key falls
 // depends on it.
 const Total Weight = 10_000
+
+// Percent returns the share in percent, such as 0.25, without zeros at the end.
+func (w Weight) Percent() string {
+	return strconv.FormatFloat(float64(w)/float64(Total/100), 'f', -1, 64)
+}
 
 // The bounds of shares.
 const (

@@ -198,6 +198,11 @@ func (r *Reconciler) plan(ctx context.Context, s *subject) (*rollout.Plan, error
 	case s.sharedCanary != nil:
 		return nil, s.sharedCanary
 	}
+	if s.release.Spec.HasRequests() {
+		if err := s.router.Capabilities().CheckMeasured(); err != nil {
+			return nil, fmt.Errorf("spec.rollout: %w", err)
+		}
+	}
 	var named *v1alpha1.RolloutStrategySpec
 	if name := s.release.Spec.Rollout.StrategyName; name != "" {
 		strategy := &v1alpha1.RolloutStrategy{}

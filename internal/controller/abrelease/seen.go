@@ -167,6 +167,9 @@ func (s *subject) acknowledgingText() string {
 		return fmt.Sprintf("which proxies have sequence %d is not known", sequence)
 	}
 	text := fmt.Sprintf("%d of %d proxies have acknowledged sequence %d", s.seen.Acknowledged, s.seen.Wanted, sequence)
+	if s.seen.Knowledge == traffic.Accepted && s.now.Before(s.seen.SettledAt) {
+		text += "; the router has accepted it, and it counts from " + s.seen.SettledAt.UTC().Format(time.RFC3339)
+	}
 	if len(s.seen.OutOfSync) > 0 {
 		text += "; not " + listed(s.seen.OutOfSync)
 	}

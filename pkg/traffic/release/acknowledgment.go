@@ -63,14 +63,11 @@ func StandingOf(seen *traffic.Observation, sequence uint64, p Policy, decided, n
 	if seen == nil {
 		return Unobserved
 	}
-	switch seen.Knowledge {
-	case traffic.Proven, traffic.Accepted:
-		if seen.Sequence >= sequence {
-			return Acknowledged
-		}
-	case traffic.NoProxies:
+	if seen.IsEffective(sequence, now) {
+		return Acknowledged
+	}
+	if seen.Knowledge == traffic.NoProxies {
 		return Unrouted
-	case traffic.Unknown, traffic.Contradicted:
 	}
 	switch {
 	case len(seen.Unheard) > 0 && len(seen.OutOfSync) == 0:

@@ -18,6 +18,7 @@ import (
 func TestHowItStandsWithADecision(t *testing.T) {
 	late := []traffic.OutOfSync{{Name: "shop/a"}}
 	hold, proceed := release.Policy{Deadline: time.Minute}, release.Policy{Deadline: time.Minute, Proceed: true}
+	settled := time.Date(2026, 3, 1, 12, 1, 0, 0, time.UTC)
 	one := &traffic.Observation{Knowledge: traffic.Unknown, Sequence: 6, Wanted: 2, Acknowledged: 1, OutOfSync: late}
 	none := &traffic.Observation{Knowledge: traffic.Unknown, Wanted: 1, OutOfSync: late}
 	tests := map[string]struct {
@@ -28,6 +29,10 @@ func TestHowItStandsWithADecision(t *testing.T) {
 	}{
 		"that all proxies have acknowledged":                              {&traffic.Observation{Knowledge: traffic.Proven, Sequence: 7, Wanted: 1, Acknowledged: 1}, hold, 0, release.Acknowledged},
 		"that was taken where it cannot be asked":                         {&traffic.Observation{Knowledge: traffic.Accepted, Sequence: 7}, hold, 0, release.Acknowledged},
+		"that was taken a moment before it counts":                        {&traffic.Observation{Knowledge: traffic.Accepted, Sequence: 7, SettledAt: settled}, proceed, time.Minute - 1, release.Acknowledging},
+		"that was taken when it counts":                                   {&traffic.Observation{Knowledge: traffic.Accepted, Sequence: 7, SettledAt: settled}, hold, time.Minute, release.Acknowledged},
+		"that was taken where the former one counts":                      {&traffic.Observation{Knowledge: traffic.Accepted, Sequence: 6}, hold, time.Hour, release.Acknowledging},
+		"that is proven needs no time":                                    {&traffic.Observation{Knowledge: traffic.Proven, Sequence: 7, SettledAt: settled}, hold, 0, release.Acknowledged},
 		"of which only the one before is acknowledged":                    {&traffic.Observation{Knowledge: traffic.Proven, Sequence: 6, Wanted: 1, Acknowledged: 1}, hold, time.Hour, release.Acknowledging},
 		"that no proxy could acknowledge":                                 {&traffic.Observation{Knowledge: traffic.NoProxies}, proceed, time.Hour, release.Unrouted},
 		"past which older connections may go":                             {&traffic.Observation{Knowledge: traffic.Unknown, Sequence: 7, Wanted: 1, Acknowledged: 1, NotYetRedirected: []string{"shop/a"}}, proceed, time.Hour, release.NotYetRedirected},

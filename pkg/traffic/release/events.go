@@ -5,7 +5,6 @@ package release
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
@@ -84,6 +83,4 @@ func Text(s traffic.Shares) string {
 	return strings.Join(parts, " / ")
 }
 
-func percent(w traffic.Weight) string {
-	return strconv.FormatFloat(float64(w)/float64(basisPoints), 'f', -1, 64)
-}
+func percent(w traffic.Weight) string { return w.Percent() }

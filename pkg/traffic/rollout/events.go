@@ -82,6 +82,4 @@ func StageOf(event EventName, message string) int32 {
 	return int32(number)
 }
 
-func percent(w traffic.Weight) string {
-	return strconv.FormatFloat(float64(w)/float64(traffic.Total/100), 'f', -1, 64)
-}
+func percent(w traffic.Weight) string { return w.Percent() }

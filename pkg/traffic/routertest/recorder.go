@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
@@ -18,15 +19,31 @@ import (
 type Recorder struct {
 	mu       sync.Mutex
 	applied  []traffic.Split
-	current  *traffic.Split // nil before the first one and after a removal
+	current  *traffic.Split        // nil before the first one and after a removal
+	can      *traffic.Capabilities // nil for all
 	refuses  error
 	breaks   error
 	deaf     error
 	observed *traffic.Observation
+	settled  time.Time
 	cells    []traffic.Cell
 }
 
 var _ traffic.Router = (*Recorder)(nil)
+
+// Capabilities implements traffic.Router.
+func (r *Recorder) Capabilities() traffic.Capabilities {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.capabilities()
+}
+
+func (r *Recorder) capabilities() traffic.Capabilities {
+	if r.can == nil {
+		return traffic.FullCapabilities()
+	}
+	return *r.can
+}
 
 // Validate implements traffic.Router.
 func (r *Recorder) Validate(split traffic.Split) error {
@@ -35,7 +52,14 @@ func (r *Recorder) Validate(split traffic.Split) error {
 	if r.refuses != nil {
 		return r.refuses
 	}
-	return split.Validate()
+	return r.validate(split)
+}
+
+func (r *Recorder) validate(split traffic.Split) error {
+	if err := split.Validate(); err != nil {
+		return err
+	}
+	return r.capabilities().Check(split)
 }
 
 // Apply implements traffic.Router. It is an error to break its contract.
@@ -46,11 +70,12 @@ func (r *Recorder) Apply(_ context.Context, split traffic.Split) error {
 	if r.current != nil {
 		highest = r.current.Sequence
 	}
+	invalid := r.validate(split)
 	switch {
 	case r.breaks != nil:
 		return r.breaks
-	case split.Validate() != nil:
-		return fmt.Errorf("applying sequence %d: %w", split.Sequence, split.Validate())
+	case invalid != nil:
+		return fmt.Errorf("applying sequence %d: %w", split.Sequence, invalid)
 	case split.Sequence == 0, split.Sequence < highest:
 		return fmt.Errorf("applying sequence %d: %w", split.Sequence, &traffic.LaterError{Sequence: highest})
 	}
@@ -88,7 +113,7 @@ func (r *Recorder) Observe(context.Context) (traffic.Observation, error) {
 	case r.current == nil:
 		return traffic.Observation{Knowledge: traffic.Unknown}, nil
 	}
-	seen := traffic.Observation{Sequence: r.current.Sequence, Knowledge: traffic.Proven, Wanted: 1, Acknowledged: 1}
+	seen := traffic.Observation{Sequence: r.current.Sequence, Knowledge: r.capabilities().Knowledge, SettledAt: r.settled, Wanted: 1, Acknowledged: 1}
 	for _, share := range r.current.Shares {
 		seen.Arms = append(seen.Arms, traffic.Arm{Variation: share.Variation})
 	}
@@ -130,6 +155,12 @@ func (r *Recorder) Current() *traffic.Split {
 	defer r.mu.Unlock()
 	return r.current
 }
+
+// Limit has the router have these capabilities alone.
+func (r *Recorder) Limit(can traffic.Capabilities) { r.set(func() { r.can = &can }) }
+
+// SettleAt has Observe say that the split counts as in force from then on, if it is Accepted.
+func (r *Recorder) SettleAt(at time.Time) { r.set(func() { r.settled = at }) }
 
 // Refuse has Validate say so; nil has it look at the split again.
 func (r *Recorder) Refuse(err error) { r.set(func() { r.refuses = err }) }

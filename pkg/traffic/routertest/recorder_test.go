@@ -7,30 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/routertest"
 )
-
-// recorders give each release one.
-type recorders map[types.NamespacedName]*routertest.Recorder
-
-func (r recorders) Router(release types.NamespacedName) traffic.Router {
-	if r[release] == nil {
-		r[release] = &routertest.Recorder{}
-	}
-	return r[release]
-}
-
-func TestRoutersInMemoryKeepTheContract(t *testing.T) {
-	for name, begin := range map[string]func(*testing.T) routertest.Stand{
-		"recorder": func(*testing.T) routertest.Stand { return recorders{} },
-		"proxy":    func(*testing.T) routertest.Stand { return &routertest.Proxy{} },
-	} {
-		t.Run(name, func(t *testing.T) { routertest.Contract(t, begin) })
-	}
-}
 
 func TestItKeepsWhatItWasTold(t *testing.T) {
 	r := &routertest.Recorder{}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package connectors
+
+import "github.com/plumbline-dev/plumbline/pkg/traffic"
+
+// Connector is one kind of router.
+type Connector struct {
+	// Name is the one that people know.
+	Name string
+	// Carries says which program or API divides requests, and Proof what its best knowledge means.
+	Carries, Proof string
+	traffic.Capabilities
+	// Versions of the program that tests run.
+	Versions string
+}
+
+// Mesh is the sidecars and gateways of the mesh.
+var Mesh = Connector{
+	Name:         "Mesh",
+	Carries:      "Envoy, as sidecar or gateway, follows the discovery server",
+	Proof:        "each proxy with the Service has acknowledged the route with the sequence",
+	Capabilities: traffic.FullCapabilities(),
+	Versions:     "Envoy 1.37, 1.40",
+}
+
+// All returns the connectors, in the order of the page.
+func All() []Connector { return []Connector{Mesh} }
