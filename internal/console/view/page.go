@@ -84,8 +84,8 @@ type Cell struct {
 type GridRow struct {
 	Name, Path, Summary string
 	Cells               []GridCell
-	// More says which objects have no cell; empty if all have one.
-	More string
+	// More leads to the objects that have no cell; empty if all have one.
+	More Cell
 }
 
 // GridCell is an object, whose label says all that shape and color say.
