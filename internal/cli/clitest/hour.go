@@ -33,7 +33,7 @@ func hourLook(at time.Time, i int, failed uint64) history.Look {
 	rate, width := float64(failed)/100, 0.3/float64(of)
 	l := history.Look{
 		Time: at, Run: 2, Stage: stage, Verdict: judge.Undecided, Reason: judge.TooFewRequests, SlowerThan: 64,
-		Errors: history.Bet{E: 0.2 * float64(1+failed*failed*failed), FailsAt: 200}, Latency: history.Bet{E: 1 / float64(1+i), FailsAt: 200},
+		Errors: history.Bet{E: 0.3 * float64(1+failed*failed*failed), FailsAt: 200}, Latency: history.Bet{E: 1 / float64(1+i), FailsAt: 200},
 		Canary:  history.Arm{Variation: "next", Samples: 100 * of, ErrorRate: rate, Low: max(rate-width, 0), High: min(rate+width, 1), SlowRate: 0.01, LatencyP50: 11.3, LatencyP99: 64},
 		Control: history.Arm{Variation: "stable", Samples: 900 * of, ErrorRate: 0.001, Low: 0.0001, High: 0.001 + width/5, SlowRate: 0.01, LatencyP50: 11.3, LatencyP99: 45.3},
 	}

@@ -176,6 +176,20 @@ func TestAProcessThatIsNotReachedIsNamed(t *testing.T) {
 				}
 			}, "/proxies/shop/front-1", 403, []string{"you may not create pods/portforward in namespace plumbline-system"},
 		},
+		"no right to forward the port of the leader": {
+			func(_ *clitest.Cluster, mesh *clitest.Mesh) {
+				mesh.Replicas["xds-a"].Away = &portforward.DeniedError{Target: portforward.Target{Namespace: "plumbline-system", Pod: "xds-a"}, Cause: denied}
+			}, "/releases/shop/web", 200, []string{"No chart is drawn: you may not create pods/portforward in namespace plumbline-system", "Gates of the run"},
+		},
+		"a leader that is away": {
+			func(_ *clitest.Cluster, mesh *clitest.Mesh) {
+				mesh.Replicas["xds-a"].Away = errors.New("no route to host")
+			}, "/releases/shop/web", 200, []string{"No chart is drawn: 1 of 2 replicas of the discovery server did not answer: xds-a", "Gates of the run"},
+		},
+		"no leader": {
+			func(_ *clitest.Cluster, mesh *clitest.Mesh) { mesh.Replicas["xds-a"].Hours = nil },
+			"/releases/shop/web", 200, []string{"No chart is drawn: no replica of the discovery server leads now"},
+		},
 		"a replica that is away": {
 			func(_ *clitest.Cluster, mesh *clitest.Mesh) {
 				mesh.Replicas["xds-b"].Away = errors.New("no route to host")

@@ -52,6 +52,7 @@ type Section struct {
 	Links     []Cell
 	Log       []string
 	Grid      []GridRow
+	Charts    []Chart
 	Table     *Table
 	Forms     []Form
 }

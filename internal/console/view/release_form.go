@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
-	"github.com/plumbline-dev/plumbline/internal/actions/progress"
 	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -105,7 +104,7 @@ func variationChoices(spec *v1alpha1.ABReleaseSpec) []Choice {
 
 // ApprovalOf shows the stage, and has the form that approves it. The request names the run and the
 // stage that the page shows.
-func ApprovalOf(in *progress.Question) Page {
+func ApprovalOf(in *Release) Page {
 	r := in.Release
 	f := releaseForm(r, "approve", "Approve the stage now", "Approve")
 	barApproval(r, &f)
@@ -121,7 +120,7 @@ func ApprovalOf(in *progress.Question) Page {
 }
 
 // PromotionOf shows the run that a promotion ends, and has the form that gives all requests to a variation.
-func PromotionOf(in *progress.Question, letter string) Page {
+func PromotionOf(in *Release, letter string) Page {
 	r := in.Release
 	f := releaseForm(r, "promote", "Promote the variation now", "Promote")
 	name, found := wire.VariationOf(&r.Spec, letter)
@@ -134,7 +133,7 @@ func PromotionOf(in *progress.Question, letter string) Page {
 }
 
 // askAgain is the page of a release with one form.
-func askAgain(in *progress.Question, title string, f Form) Page {
+func askAgain(in *Release, title string, f Form) Page {
 	page := ReleaseOf(in)
 	page.Title, page.Still = title, true
 	for i := range page.Sections {
