@@ -49,6 +49,8 @@ func reads() []operation {
 		get(remediationPath+"/history", "list-history", "List the results of plans that have ended, from the plans and from the evidence of plans that are gone", "Remediation", "?namespace=shop&limit=10", listHistory),
 		get(remediationPath+"/history/{id}", "get-result", "Get the result of a plan", "Remediation", "shop.production-e82871e6b1", getResult),
 		get(remediationPath+"/history/{id}/evidence", "get-evidence", "Get the signed records of a plan, with the verdict of their verification", "Remediation", "shop.done", getEvidence),
+		get(remediationPath+"/ledgers", "list-ledgers", "List the ledgers that grant remediations", "Remediation", "?namespace=plumbline-system", listLedgers),
+		get(remediationPath+"/ledgers/{id}", "get-ledger", "Get a ledger", "Remediation", exampleLedger, getLedger),
 		get(releasesPath, "list-ab-releases", "List releases", "Releases", "?environmentId=production&status=running", listReleases),
 		get(releasesPath+"/{id}", "get-ab-release", "Get a release with its stages", "Releases", "shop.web", getRelease),
 		get(releasesPath+"/{id}/traffic", "get-ab-release-traffic", "Get where the requests of a release go", "Releases", "shop.web?history=true", getTraffic),

@@ -93,6 +93,7 @@ func objects(t testing.TB) map[string]shown {
 		"health-hour":      showing(withHour(HealthOf(release), func(h *Health) { h.LastHour = HealthHourOf(&release.Spec, someHour()) })),
 		"strategy":         showing(StrategyOf(read[v1alpha1.RolloutStrategy](t, "strategy"))),
 		"baseline":         showing(BaselineOf(read[v1alpha1.Baseline](t, "baseline"))),
+		"ledger":           showing(LedgerOf(someLedger())),
 		"environment":      showing(EnvironmentOf(read[v1alpha1.Environment](t, "environment"))),
 		"guard":            showing(ClusterGuardOf(read[v1alpha1.ClusterSpecGuard](t, "guard"))),
 		"assessment":       showing(AssessmentOf(read[v1alpha1.EffectivenessAssessment](t, "assessment"))),
@@ -109,6 +110,13 @@ func objects(t testing.TB) map[string]shown {
 		"whoami":  showing(WhoamiOf(&authenticationv1.UserInfo{Username: "alice", UID: "7", Groups: []string{"sre", "system:authenticated"}})),
 		"problem": showing(*NewProblem(Invalid, "", FieldError{"body.trigger", `"age" is none of immediate`})),
 	}
+}
+
+func someLedger() *v1alpha1.RemediationLedger {
+	l := &v1alpha1.RemediationLedger{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: "production", UID: "b0000000-0000-4000-8000-000000000001", Generation: 2}}
+	l.Spec = v1alpha1.RemediationLedgerSpec{Scope: "Environment", Halt: &v1alpha1.LedgerHalt{RequestedBy: "bob", Reason: "INC-9"}}
+	l.Status.GrantStartTime = new(metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)))
+	return l
 }
 
 func withHour[T any](value T, add func(*T)) T {
