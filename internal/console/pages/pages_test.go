@@ -39,7 +39,7 @@ import (
 // bases are the golden pages from which others differ in a part.
 var bases = map[string]string{
 	"activate": "policy", "activate-author": "policy", "approve": "release", "cancel-refused": "sent", "drift-filtered": "drift",
-	"object-owner": "object", "plan-operator": "sent", "promote": "release", "proxies-filtered": "proxies", "release-owner": "release",
+	"object-owner": "object", "object-quarantined": "object", "plan-operator": "sent", "promote": "release", "proxies-filtered": "proxies", "release-owner": "release",
 	"remediate-write": "remediate",
 }
 
@@ -416,7 +416,10 @@ func TestTheFirstLoadIsSmall(t *testing.T) {
 // refused.
 func TestFormsAreShownToThoseWhoMay(t *testing.T) {
 	for name, send := range map[string]func(*browser) *httptest.ResponseRecorder{
-		"plan-operator":   func(b *browser) *httptest.ResponseRecorder { return b.get("/plans/shop/later") },
+		"plan-operator": func(b *browser) *httptest.ResponseRecorder { return b.get("/plans/shop/later") },
+		"object-quarantined": func(b *browser) *httptest.ResponseRecorder {
+			return b.get("/objects/shop/deployments.apps.away")
+		},
 		"object-owner":    func(b *browser) *httptest.ResponseRecorder { return b.get("/objects/shop/deployments.apps.web") },
 		"release-owner":   func(b *browser) *httptest.ResponseRecorder { return b.get("/releases/shop/web") },
 		"activate-author": func(b *browser) *httptest.ResponseRecorder { return b.get("/policies/production/activate") },

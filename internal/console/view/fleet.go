@@ -41,7 +41,7 @@ func FleetOf(in *Fleet) Page {
 	sections := append([]Section{overview(in)}, environmentsOf(in)...)
 	return Page{
 		Title: "Fleet", Entry: FleetPath, Time: in.Now, Unread: in.Unread.sentences(), Filters: []Filter{namespaceFilter(in.Namespace)},
-		Sections: append(sections, Section{Title: "Under way", Table: runningOf(in)}, Section{Title: "Halts", Table: haltedOf(in)}),
+		Sections: append(sections, Section{Title: "Under way", Table: runningOf(in)}, Section{Title: "Halts", Table: haltedOf(in), Links: ledgerLinks(in)}),
 	}
 }
 

@@ -109,6 +109,7 @@ const (
 	AssessmentsPath = "/assessments"
 	EvidencePath    = "/evidence"
 	ProxiesPath     = "/proxies"
+	LedgersPath     = "/ledgers"
 	WhoamiPath      = "/whoami"
 	AssetsPath      = "/assets/"
 )
