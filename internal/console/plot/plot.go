@@ -3,6 +3,7 @@
 package plot
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -244,7 +245,7 @@ type end struct {
 
 // spread moves the names at the ends of lines apart, and keeps them within the chart.
 func spread(ends []*end) []*end {
-	slices.SortStableFunc(ends, func(a, b *end) int { return int(math.Copysign(1, a.y-b.y)) })
+	slices.SortStableFunc(ends, func(a, b *end) int { return cmp.Compare(a.y, b.y) })
 	for i := 1; i < len(ends); i++ {
 		ends[i].y = max(ends[i].y, ends[i-1].y+labelHeight)
 	}
