@@ -37,6 +37,7 @@ type leader struct {
 	rollouts    bool
 	gates       gateSetup
 	vigil       *abrelease.Vigil
+	history     *abrelease.History
 	leases      coordinationv1.CoordinationV1Interface
 }
 
@@ -112,7 +113,7 @@ func (l *leader) lead(mgr manager.Manager, _ *rest.Config) error {
 		return fmt.Errorf("following the other replicas: %w", err)
 	}
 	err := abrelease.Add(mgr, abrelease.Setup{
-		Window: l.window, Routers: l.routers, Reporters: l.routers, Orders: l.routers, Metrics: l.sequences, RolloutMetrics: l.releases, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log, Times: l.times,
+		Window: l.window, Routers: l.routers, Reporters: l.routers, Orders: l.routers, Metrics: l.sequences, RolloutMetrics: l.releases, History: l.history, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log, Times: l.times,
 		Rollouts: l.rollouts, Vigil: l.vigil, Installation: l.gates.installation, Queries: l.gates.queries, Egress: l.gates.egress,
 	})
 	return errors.Join(err, authority.Add(mgr, l.part.Namespace, l.authorities))

@@ -32,13 +32,16 @@ func TestProxiesAreShownAtALoopbackAddressAndNotBesideHealth(t *testing.T) {
 		code int
 		text string
 	}{
-		admin + "/proxies":       {http.StatusOK, `{"replica":"xds-0","proxies":[]}`},
-		admin + "/proxies.html":  {http.StatusOK, "xds-0"},
-		admin + "/healthz":       {http.StatusNotFound, ""},
-		health + "/healthz":      {http.StatusOK, "ok"},
-		health + "/proxies":      {http.StatusNotFound, ""},
-		health + "/proxies/a/b":  {http.StatusNotFound, ""},
-		health + "/proxies.html": {http.StatusNotFound, ""},
+		admin + "/proxies":      {http.StatusOK, `{"replica":"xds-0","proxies":[]}`},
+		admin + "/proxies.html": {http.StatusOK, "xds-0"},
+		admin + "/healthz":      {http.StatusNotFound, ""},
+		// No replica leads without the API server.
+		admin + "/history/shop/web/u":  {http.StatusOK, `{"replica":"xds-0","leads":false,`},
+		health + "/history/shop/web/u": {http.StatusNotFound, ""},
+		health + "/healthz":            {http.StatusOK, "ok"},
+		health + "/proxies":            {http.StatusNotFound, ""},
+		health + "/proxies/a/b":        {http.StatusNotFound, ""},
+		health + "/proxies.html":       {http.StatusNotFound, ""},
 	} {
 		poll.Until(t, time.Minute, at+" answers", func() error {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at, http.NoBody)

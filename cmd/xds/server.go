@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"sync/atomic"
 	"time"
@@ -21,8 +22,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-dev/plumbline/internal/certs"
+	"github.com/plumbline-dev/plumbline/internal/controller/abrelease"
 	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/internal/elected"
+	"github.com/plumbline-dev/plumbline/internal/historyhttp"
 	"github.com/plumbline-dev/plumbline/internal/options"
 	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
@@ -42,6 +45,7 @@ type server struct {
 	leader   *leader
 	synced   elected.Gate
 	proxies  *proxieshttp.Handler
+	history  *abrelease.History
 	window   *discovery.Window
 	routers  *discovery.Routers
 	times    times
@@ -73,8 +77,17 @@ func newServer(opts *options.XDS, log *slog.Logger) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.leader.window, s.leader.routers, s.leader.times = s.window, s.routers, s.times.abrelease
+	s.history = abrelease.NewHistory()
+	s.leader.window, s.leader.routers, s.leader.times, s.leader.history = s.window, s.routers, s.times.abrelease, s.history
 	return s, nil
+}
+
+// admin serves the facts about this replica that people ask for.
+func (s *server) admin() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", s.proxies.Routes())
+	mux.Handle(historyhttp.Prefix, historyhttp.Routes(certs.Identity(os.Getenv("POD_NAME")), s.history))
+	return mux
 }
 
 // logger is for what speaks logr.
@@ -145,7 +158,7 @@ func (s *server) run(ctx context.Context) error {
 	group.Go(func() error {
 		return telemetry.Serve(serving, s.opts.HealthAddress, s.health.Handler())
 	})
-	group.Go(func() error { return telemetry.Serve(serving, s.opts.AdminAddress, s.proxies.Routes()) })
+	group.Go(func() error { return telemetry.Serve(serving, s.opts.AdminAddress, s.admin()) })
 	group.Go(func() error { return s.keeper.Run(working) })
 	group.Go(func() error { s.leader.run(working); return nil })
 	group.Go(func() error {

@@ -112,6 +112,11 @@ func orAbsent(n int32) any {
 	return n
 }
 
+// IsPauseAsWanted reports whether a release is paused, or is not, as it is wanted.
+func IsPauseAsWanted(r *v1alpha1.ABRelease, pause v1alpha1.Toggle) bool {
+	return r.Spec.Rollout != nil && (r.Spec.Rollout.Pause == v1alpha1.Enabled) == (pause == v1alpha1.Enabled)
+}
+
 // RequestReleasePause keeps a release from going forward, or lets the release go on.
 func RequestReleasePause(ctx context.Context, c client.Client, r *v1alpha1.ABRelease, pause v1alpha1.Toggle, dryRun bool) error {
 	return Submit(ctx, c, "the release", r, func(now *v1alpha1.ABRelease) (map[string]any, error) {

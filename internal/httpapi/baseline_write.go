@@ -87,6 +87,43 @@ func checkBaseline(ctx context.Context, s *server, in *checkRequest) (*written[w
 	return tagged(status, wire.BaselineOf(b))
 }
 
+type liftRequest struct {
+	Path
+	Waiting
+	Body wire.LiftRequest
+}
+
+// liftBaseline ends the quarantine that the caller has seen.
+func liftBaseline(ctx context.Context, s *server, in *liftRequest) (*written[wire.Baseline], error) {
+	user, err := s.whoami(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b, err := baselines.one(ctx, s.cluster, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	switch q := b.Status.Quarantine; {
+	case q == nil:
+		return nil, wire.NewProblem(wire.Refused, "the object is not in quarantine")
+	case q.Token != in.Body.Token:
+		return nil, &actions.QuarantineChangedError{}
+	}
+	request := v1alpha1.LiftRequest{RequestedBy: user.Username, RequestedByGroups: actions.NameGroups(user.Groups), Reason: in.Body.Reason}
+	sent, err := actions.RequestLift(ctx, s.cluster, b, request, false)
+	if err != nil {
+		return nil, ofBaseline(b, err)
+	}
+	status, b, err := settle(ctx, s, &in.Waiting, sent.Baseline, func(ctx context.Context) (outcome[*v1alpha1.Baseline], error) {
+		became, err := actions.AwaitLift(ctx, s.cluster, sent)
+		return outcome[*v1alpha1.Baseline]{became.Progress, became.Message, latest(ctx, s, sent.Baseline)}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tagged(status, wire.BaselineOf(b))
+}
+
 func ofBaseline(b *v1alpha1.Baseline, err error) error {
 	return &requestError{verb: "patch", kind: baselines.kind, namespace: b.Namespace, err: err, locate: wire.LocateVerb}
 }

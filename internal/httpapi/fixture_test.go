@@ -128,7 +128,9 @@ func shopAtWork(t *testing.T) []client.Object {
 	paused.Spec.Plan = waiting.Spec.Plan
 	paused.Spec.Control = v1alpha1.PlanControl{Verb: v1alpha1.PlanPause, RequestedBy: "bob"}
 	paused.Status.Phase = v1alpha1.PlanPaused
-	return append(shop(t), waiting, paused)
+	away := &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deployment-away", UID: "9f6a1b1c-0000-4000-8000-000000000009"}}
+	away.Status.State, away.Status.Quarantine = v1alpha1.StateDrifted, &v1alpha1.Quarantine{Token: "plan-0", By: "RemediationPlan/p", StartTime: metav1.NewTime(clitest.Now)}
+	return append(shop(t), waiting, paused, away)
 }
 
 // answers sends requests to the API about a cluster.

@@ -19,7 +19,9 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/actions/records"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 	"github.com/plumbline-dev/plumbline/internal/portforward"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/history"
 )
 
 // Processes are those of Plumbline in the cluster, as far as the caller reaches their ports.
@@ -121,6 +123,15 @@ func ReadProxy(ctx context.Context, c Cluster, namespace, pod string) (*proxies.
 	return proxies.Get(ctx, servers, namespace, pod, proxies.Filter{}), nil
 }
 
+// ReadHour asks the replica of the discovery server that leads for the last hour of a release.
+func ReadHour(ctx context.Context, c Cluster, r *v1alpha1.ABRelease) (*history.Series, error) {
+	servers, err := findServers(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return proxies.History(ctx, servers, history.Release{Namespace: r.Namespace, Name: r.Name, UID: string(r.UID)})
+}
+
 // processProblem makes a problem of a process that the caller does not reach, with the right that the caller lacks or
 // the name of the process; nil for all other errors. Words of a process go to the log.
 func processProblem(log *slog.Logger, err error) error {
@@ -153,9 +164,10 @@ func processProblem(log *slog.Logger, err error) error {
 // storeProblem makes a problem of records that could not be read to the end.
 func storeProblem(log *slog.Logger, err error) error {
 	_, noServer := errors.AsType[*proxies.NoServerError](err)
+	_, notLed := errors.AsType[*proxies.NotLedError](err)
 	_, noKey := errors.AsType[*records.NoKeyError](err)
 	_, several := errors.AsType[*actions.SeveralSystemsError](err)
-	if noServer || noKey || several {
+	if noServer || notLed || noKey || several {
 		return wire.NewProblem(wire.Unavailable, err.Error())
 	}
 	if _, is := errors.AsType[*evidence.StoreError](err); !is {

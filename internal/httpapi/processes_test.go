@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,8 @@ import (
 )
 
 const evidencePath = remediationPath + "/history/shop.done/evidence"
+
+const hourPath = releasesPath + "/shop.web/health?history=true"
 
 // denied is the answer of the API server to a user without a right.
 var denied = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "executor-0", errors.New("no"))
@@ -80,7 +83,14 @@ func TestAProcessThatTheCallerDoesNotReachIsAProblem(t *testing.T) {
 		"no right to find the discovery server":      {unchanged, without(&corev1.PodList{}), Prefix + "/proxies", wire.Forbidden, &wire.MissingRight{Verb: "list", Kind: "Pod", Namespace: system}, ""},
 		"no right to forward ports":                  {away(port), interceptor.Funcs{}, Prefix + "/proxies", wire.Forbidden, &wire.MissingRight{Verb: "create", Kind: "pods/portforward", Namespace: system}, ""},
 		"replicas that are away":                     {away(errors.New("10.0.0.1 refuses")), interceptor.Funcs{}, Prefix + "/proxies", wire.Unavailable, nil, "2 of 2 replicas of the discovery server did not answer: xds-a, xds-b"},
-		"an executor that serves no records":         {serving(errors.New("10.0.0.1 refuses")), interceptor.Funcs{}, evidencePath, wire.Unavailable, nil, "pod executor-0 does not serve its records (executor.evidence.serve of the chart)"},
+		"no right to forward ports, and an hour":     {away(port), interceptor.Funcs{}, hourPath, wire.Forbidden, &wire.MissingRight{Verb: "create", Kind: "pods/portforward", Namespace: system}, ""},
+		"no replica that answers":                    {away(errors.New("10.0.0.1 refuses")), interceptor.Funcs{}, hourPath, wire.Unavailable, nil, "2 of 2 replicas of the discovery server did not answer: xds-a, xds-b"},
+		"no replica that leads": {func(_ *inMemory, mesh *clitest.Mesh) {
+			for _, replica := range mesh.Replicas {
+				replica.Hours = nil
+			}
+		}, interceptor.Funcs{}, hourPath, wire.Unavailable, nil, "no replica of the discovery server leads now, and the leader alone has the history of a release: try again"},
+		"an executor that serves no records": {serving(errors.New("10.0.0.1 refuses")), interceptor.Funcs{}, evidencePath, wire.Unavailable, nil, "pod executor-0 does not serve its records (executor.evidence.serve of the chart)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mesh := clitest.MeshOf()
@@ -232,6 +242,30 @@ func TestEachStageOfAProxyHasAWord(t *testing.T) {
 		if err := new(wire.Word[wire.ProxyStage]).UnmarshalText([]byte(word)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// The replica that leads answers, whatever becomes of the other one.
+func TestTheLastHourIsThatOfTheLeader(t *testing.T) {
+	for name, other := range map[string]error{"both answer": nil, "the other replica is away": errors.New("no route")} {
+		t.Run(name, func(t *testing.T) {
+			mesh := clitest.MeshOf()
+			mesh.Replicas["xds-b"].Away = other
+			c := newCluster(t, interceptor.Funcs{}, shop(t)...)
+			c.forward = mesh.Forward(t)
+			a := newAnswers(t, c)
+			health := want[wire.Health](a, a.get(hourPath), http.StatusOK)
+			traffic := want[wire.Traffic](a, a.get(releasesPath+"/shop.web/traffic?history=true"), http.StatusOK)
+			if h := health.LastHour; h == nil || len(h.Looks) != 54 || h.Looks[53].Variations[0].Name != "B" || h.Looks[53].Errors.FailsAt != 200 {
+				t.Errorf("the looks are %+v", h)
+			}
+			if h := traffic.LastHour; h == nil || len(h.Cells) != 108 || !h.Since.Equal(clitest.Now.Add(-12*time.Minute)) {
+				t.Errorf("the cells are %+v", h)
+			}
+			if plain := want[wire.Health](a, a.get(releasesPath+"/shop.web/health"), http.StatusOK); plain.LastHour != nil {
+				t.Error("an hour is told that was not asked for")
+			}
+		})
 	}
 }
 

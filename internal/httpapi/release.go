@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/history"
 )
 
 type releaseQuery struct {
@@ -30,12 +31,44 @@ func getRelease(ctx context.Context, s *server, in *ByID) (*got[wire.Release], e
 	return answer(in, "", wire.ReleaseOf(r, uids))
 }
 
-func getTraffic(ctx context.Context, s *server, in *ByID) (*got[wire.Traffic], error) {
-	return show(ctx, s, in, &releases, wire.TrafficOf)
+// hourQuery names a release, of which the last hour may be asked for.
+type hourQuery struct {
+	ByID
+	History bool `query:"history" doc:"Also the last hour, from the replica of the discovery server that leads. The caller needs the right to create pods/portforward in its namespace."`
 }
 
-func getHealth(ctx context.Context, s *server, in *ByID) (*got[wire.Health], error) {
-	return show(ctx, s, in, &releases, wire.HealthOf)
+func getTraffic(ctx context.Context, s *server, in *hourQuery) (*got[wire.Traffic], error) {
+	r, hour, err := readHour(ctx, s, in)
+	if err != nil {
+		return nil, err
+	}
+	traffic := wire.TrafficOf(r)
+	if hour != nil {
+		traffic.LastHour = wire.TrafficHourOf(&r.Spec, hour)
+	}
+	return answer(&in.ByID, "", traffic)
+}
+
+func getHealth(ctx context.Context, s *server, in *hourQuery) (*got[wire.Health], error) {
+	r, hour, err := readHour(ctx, s, in)
+	if err != nil {
+		return nil, err
+	}
+	health := wire.HealthOf(r)
+	if hour != nil {
+		health.LastHour = wire.HealthHourOf(&r.Spec, hour)
+	}
+	return answer(&in.ByID, "", health)
+}
+
+// readHour reads a release, and its last hour if the query asks for it.
+func readHour(ctx context.Context, s *server, in *hourQuery) (*v1alpha1.ABRelease, *history.Series, error) {
+	r, err := releases.one(ctx, s.cluster, in.ID)
+	if err != nil || !in.History {
+		return r, nil, err
+	}
+	hour, err := ReadHour(ctx, s.cluster, r)
+	return r, hour, err
 }
 
 func listStrategies(ctx context.Context, s *server, q *struct{ Page }) (*listed[wire.Strategy], error) {

@@ -162,26 +162,51 @@ func advanceRelease(ctx context.Context, s *server, in *advanceRequest) (*writte
 	})
 }
 
-type approveRequest struct {
+type stageRequest struct {
 	Path
 	Waiting
-	Body *wire.ApproveRequest
+	Body *wire.StageRequest
 }
 
-// approveRelease approves the stage that the caller has seen. The discovery server refuses one that is not under
-// way any more.
-func approveRelease(ctx context.Context, s *server, in *approveRequest) (*written[wire.Release], error) {
-	asked := bodyOf(in.Body)
-	return askRelease(ctx, s, in.ID, &in.Waiting, func(r *v1alpha1.ABRelease) (releaseVerb, error) {
-		verb := releaseVerb{verb: "Approve", reason: asked.Reason}
-		if asked.StageNumber != nil {
-			verb.stage = *asked.StageNumber
+// askAtStage makes the handler of a verb about the stage that the caller has seen. The discovery server refuses one
+// that is not under way any more.
+func askAtStage(verb v1alpha1.RolloutVerb) func(context.Context, *server, *stageRequest) (*written[wire.Release], error) {
+	return func(ctx context.Context, s *server, in *stageRequest) (*written[wire.Release], error) {
+		seen := bodyOf(in.Body)
+		return askRelease(ctx, s, in.ID, &in.Waiting, func(r *v1alpha1.ABRelease) (releaseVerb, error) {
+			asked := releaseVerb{verb: verb, reason: seen.Reason}
+			if seen.StageNumber != nil {
+				asked.stage = *seen.StageNumber
+			}
+			if now := r.Status.Rollout; seen.RunNumber != nil && now != nil && now.Run != nil && now.Run.Number != *seen.RunNumber {
+				return asked, wire.NewProblem(wire.Refused, fmt.Sprintf("run %d has taken the place of run %d", now.Run.Number, *seen.RunNumber))
+			}
+			return asked, nil
+		})
+	}
+}
+
+type pauseRequest struct {
+	Path
+}
+
+// pauseRelease makes the handler that keeps a release from going forward, or lets the release go on.
+func pauseRelease(pause v1alpha1.Toggle) func(context.Context, *server, *pauseRequest) (*written[wire.Release], error) {
+	return func(ctx context.Context, s *server, in *pauseRequest) (*written[wire.Release], error) {
+		if _, err := s.whoami(ctx); err != nil {
+			return nil, err
 		}
-		if now := r.Status.Rollout; asked.RunNumber != nil && now != nil && now.Run != nil && now.Run.Number != *asked.RunNumber {
-			return verb, wire.NewProblem(wire.Refused, fmt.Sprintf("run %d has taken the place of run %d", now.Run.Number, *asked.RunNumber))
+		r, uids, err := find(ctx, s, &releases, in.ID)
+		if err != nil {
+			return nil, err
 		}
-		return verb, nil
-	})
+		if !actions.IsPauseAsWanted(r, pause) {
+			if err := actions.RequestReleasePause(ctx, s.cluster, r, pause, false); err != nil {
+				return nil, &requestError{verb: "patch", kind: releases.kind, namespace: r.Namespace, err: err, locate: wire.LocateVerb}
+			}
+		}
+		return tagged(http.StatusOK, wire.ReleaseOf(r, uids))
+	}
 }
 
 type promoteRequest struct {

@@ -159,12 +159,17 @@ func operationAt(d *huma.OpenAPI, o *operation) *huma.Operation {
 	}
 }
 
-// exampleOf is the path of an operation with an id in it, or with a query behind it.
+// exampleOf is the path of an operation with the id of an example in it, and the query of the example behind it.
 func exampleOf(path, example string) string {
-	if strings.Contains(path, "{id}") {
-		return strings.Replace(path, "{id}", example, 1)
+	if !strings.Contains(path, "{id}") {
+		return path + example
 	}
-	return path + example
+	id, query, found := strings.Cut(example, "?")
+	path = strings.Replace(path, "{id}", id, 1)
+	if found {
+		path += "?" + query
+	}
+	return path
 }
 
 // serveDocument serves the OpenAPI document in both of its forms. Each is encoded when it is asked for first.

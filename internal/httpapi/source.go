@@ -113,6 +113,8 @@ var (
 		func() *v1alpha1.EffectivenessAssessment { return &v1alpha1.EffectivenessAssessment{} })
 	requests = namespaced("RemediationRequest", func() client.ObjectList { return &v1alpha1.RemediationRequestList{} },
 		func() *v1alpha1.RemediationRequest { return &v1alpha1.RemediationRequest{} })
+	ledgers = namespaced("RemediationLedger", func() client.ObjectList { return &v1alpha1.RemediationLedgerList{} },
+		func() *v1alpha1.RemediationLedger { return &v1alpha1.RemediationLedger{} })
 	specGuards = namespaced("SpecGuard", func() client.ObjectList { return &v1alpha1.SpecGuardList{} },
 		func() *v1alpha1.SpecGuard { return &v1alpha1.SpecGuard{} })
 	clusterGuards = clusterScoped("ClusterSpecGuard", func() client.ObjectList { return &v1alpha1.ClusterSpecGuardList{} },

@@ -17,6 +17,7 @@ const (
 	examplePlan       = "shop.production-4c1f9a0d2b"
 	exampleRelease    = "shop.web"
 	exampleBaseline   = "shop.deployment-web"
+	exampleLedger     = "plumbline-system.evidence"
 	examplePolicyTag  = `"7c0e1f5a-6f0f-4f55-9d2d-0a6f3a1d1001.4"`
 	exampleKey        = "3f0c1e9a-order-7"
 	exampleReason     = `{"reason":"INC-9, agreed with ops"}`
@@ -31,7 +32,7 @@ const (
 // writes are the operations that change objects, and those that tell what would be changed.
 func writes() []operation {
 	ofPolicies, ofPlans := remediationPath+"/policies", remediationPath+"/plans"
-	ofRelease, ofBaseline := releasesPath+"/{id}", Prefix+"/baselines/{id}"
+	ofRelease, ofBaseline, ofLedger := releasesPath+"/{id}", Prefix+"/baselines/{id}", remediationPath+"/ledgers/{id}"
 	return []operation{
 		write(http.MethodPost, ofPolicies, "create-policy", "Create a policy", "Remediation", "", policyBody("nightly"), createPolicy, created, keyed),
 		write(http.MethodPut, ofPolicies+"/{id}", "replace-policy", "Replace a policy", "Remediation", examplePolicy, policyBody(examplePolicy), replacePolicy, done, seen),
@@ -51,14 +52,22 @@ func writes() []operation {
 		write(http.MethodPost, remediationPath+"/execute", "execute", "Put drifted objects back now, in the name of the caller", "Remediation",
 			"", `{"policyId":"production-auto-remediation","targets":["shop.deployment-web"],"reason":"INC-9"}`, execute, asked, keyed),
 
+		write(http.MethodPost, ofLedger+"/halt", "halt-ledger", "Stop all remediation of an Environment", "Remediation", exampleLedger, exampleReason, haltLedger, done),
+		write(http.MethodPost, ofLedger+"/unhalt", "unhalt-ledger", "Let remediation go on after a halt", "Remediation", exampleLedger, "", unhaltLedger, done),
+
 		write(http.MethodPost, ofBaseline+"/accept", "accept-baseline", "Authorize the state that the caller has seen", "Drift",
 			exampleBaseline, `{"hash":"pl2:aa","reason":"INC-9"}`, acceptBaseline, asked),
 		write(http.MethodPost, ofBaseline+"/check", "check-baseline", "Check an object now", "Drift", exampleBaseline, "", checkBaseline, asked),
+		write(http.MethodPost, ofBaseline+"/lift", "lift-baseline", "End the quarantine that the caller has seen", "Drift", "shop.deployment-away", `{"token":"plan-0","reason":"INC-9"}`, liftBaseline, asked),
 
 		write(http.MethodPost, releasesPath, "create-ab-release", "Create a release", "Releases", "", exampleReleaseBody, createRelease, created, keyed),
 		write(http.MethodPost, ofRelease+"/start", "start-ab-release", "Start a run that waits for a person", "Releases", exampleRelease, "", askPlainly("Start"), asked),
 		write(http.MethodPost, ofRelease+"/advance", "advance-ab-release", "Go on to a later stage", "Releases", exampleRelease, `{"stageNumber":2}`, advanceRelease, asked),
-		write(http.MethodPost, ofRelease+"/approve", "approve-ab-release", "Approve a stage", "Releases", exampleRelease, `{"runNumber":2,"stageNumber":1}`, approveRelease, asked),
+		write(http.MethodPost, ofRelease+"/approve", "approve-ab-release", "Approve a stage", "Releases", exampleRelease, `{"runNumber":2,"stageNumber":1}`, askAtStage("Approve"), asked),
+		write(http.MethodPost, ofRelease+"/skip", "skip-ab-release", "Skip a stage, against any verdict", "Releases", exampleRelease, `{"runNumber":2,"stageNumber":1}`, askAtStage("Skip"), asked),
+		write(http.MethodPost, ofRelease+"/retry", "retry-ab-release", "Try a failed stage or a rejected revision again", "Releases", exampleRelease, exampleReason, askPlainly("Retry"), asked),
+		write(http.MethodPost, ofRelease+"/pause", "pause-ab-release", "Keep a run from going forward", "Releases", exampleRelease, "", pauseRelease(v1alpha1.Enabled), done),
+		write(http.MethodPost, ofRelease+"/resume", "resume-ab-release", "Let a paused run go on", "Releases", exampleRelease, "", pauseRelease(v1alpha1.Disabled), done),
 		write(http.MethodPost, ofRelease+"/promote", "promote-ab-release", "Give all requests to a variation", "Releases", exampleRelease, `{"variation":"B"}`, promoteRelease, asked),
 		write(http.MethodPost, ofRelease+"/rollback", "rollback-ab-release", "Return all requests to the active variation", "Releases", exampleRelease, exampleReason, askPlainly("Rollback"), asked),
 	}

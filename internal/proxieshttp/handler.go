@@ -57,13 +57,13 @@ func (h *Handler) Routes() http.Handler {
 	mux.HandleFunc("GET "+Prefix, h.bounded(h.list))
 	mux.HandleFunc("GET "+Prefix+"/{namespace}/{pod}", h.bounded(h.one))
 	mux.HandleFunc("GET "+Page, h.bounded(h.page))
-	return localOnly(mux)
+	return LocalOnly(mux)
 }
 
-// localOnly refuses a request for another host than this one. A browser that a forwarded port
+// LocalOnly refuses a request for another host than this one. A browser that a forwarded port
 // leads here sends such a request when a page elsewhere has its own name lead to the port (DNS
 // rebinding), and would let that page read the answer.
-func localOnly(next http.Handler) http.Handler {
+func LocalOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := (&url.URL{Host: r.Host}).Hostname()
 		if address, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !address.IsLoopback()) {

@@ -168,11 +168,16 @@ func (s Summary) String() string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, NameStanding(standing)))
 		}
 	}
+	return fmt.Sprintf("%d guarded: %s", s.Total(), strings.Join(parts, ", "))
+}
+
+// Total counts the objects of all standings.
+func (s Summary) Total() int {
 	total := 0
 	for _, n := range s {
 		total += n
 	}
-	return fmt.Sprintf("%d guarded: %s", total, strings.Join(parts, ", "))
+	return total
 }
 
 // NameStanding names a standing behind a number of objects.

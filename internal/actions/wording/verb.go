@@ -93,6 +93,22 @@ on the release.`,
 	},
 }
 
+// The words of the pause of a release.
+var (
+	ReleasePause  = Verb{Short: "Keep a run from going forward", Long: "Keep a run from going forward. A failure still rolls back."}
+	ReleaseResume = Verb{Short: "Let a paused run go on", Long: "Let a paused run go on."}
+)
+
+// Lift has the words for the end of a quarantine.
+var Lift = Verb{
+	Short: "End the quarantine of an object",
+	Long: `Ask proxies to send an object new requests again. The object stays as it is, and
+drifted. The policy that put it into quarantine leaves this drift alone from then on.
+
+Users that may accept the state of an object may lift its quarantine. The quarantine
+also ends by itself when the object is in sync again, and when its state is accepted.`,
+}
+
 // DescribePlanStanding says, as a clause about a plan, that it is as a verb wants it.
 func DescribePlanStanding(standing actions.PlanStanding) string {
 	switch standing.Reason {

@@ -15,10 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/historyhttp"
 	"github.com/plumbline-dev/plumbline/internal/portforward"
 	"github.com/plumbline-dev/plumbline/internal/proxieshttp"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads/serve"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/history"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/identity"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 )
@@ -27,6 +29,17 @@ import (
 type Replica struct {
 	Proxies []serve.Connected
 	Away    error
+	// Hours are the last hours of releases by namespace and name; nil for a replica that does not lead.
+	Hours map[string]history.Series
+}
+
+// Read implements historyhttp.History.
+func (r *Replica) Read(of history.Release) (history.Series, bool) {
+	hour, known := r.Hours[of.Namespace+"/"+of.Name]
+	if !known {
+		hour = history.Series{Since: Now.Add(-10 * time.Minute), Cells: []history.Cell{}, Looks: []history.Look{}}
+	}
+	return hour, r.Hours != nil
 }
 
 // Page implements proxieshttp.Proxies; all is one page.
@@ -85,8 +98,11 @@ func (m *Mesh) Forward(t *testing.T) func(portforward.Target) *http.Client {
 			}
 			h := proxieshttp.New(target.Pod, func() time.Time { return Now })
 			h.Show(of)
+			mux := http.NewServeMux()
+			mux.Handle("/", h.Routes())
+			mux.Handle(historyhttp.Prefix, historyhttp.Routes(target.Pod, of))
 			w := httptest.NewRecorder()
-			h.Routes().ServeHTTP(w, r)
+			mux.ServeHTTP(w, r)
 			return w.Result(), nil
 		})}
 	}
@@ -126,7 +142,7 @@ func MeshOf() *Mesh {
 	fine := atStage(ads.Cluster, "shop/web|80|", ads.Acknowledged, "")
 	return &Mesh{
 		Replicas: map[string]*Replica{
-			"xds-a": {Proxies: []serve.Connected{connected("bank", "pay-0", fine), connected("shop", "front-0", fine, atStage(ads.Route, "shop/cart|80", ads.Held, "endpoints of [shop/cart|80|] are not acknowledged"))}},
+			"xds-a": {Hours: map[string]history.Series{"shop/web": HourOf(Now)}, Proxies: []serve.Connected{connected("bank", "pay-0", fine), connected("shop", "front-0", fine, atStage(ads.Route, "shop/cart|80", ads.Held, "endpoints of [shop/cart|80|] are not acknowledged"))}},
 			"xds-b": {Proxies: []serve.Connected{connected("shop", "front-1", fine, atStage(ads.Route, "shop/web|80", ads.Refused, "no such matcher")), slow}},
 		},
 		Pods: []client.Object{

@@ -31,12 +31,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	var o guarded.RequestOptions
 	cmd := &cobra.Command{
 		Use:   "lift TYPE/NAME ...",
-		Short: "End the quarantine of an object",
-		Long: `Ask proxies to send an object new requests again. The object stays as it is, and
-drifted. The policy that put it into quarantine leaves this drift alone from then on.
-
-Users that may accept the state of an object may lift its quarantine. The quarantine
-also ends by itself when the object is in sync again, and when its state is accepted.`,
+		Short: wording.Lift.Short, Long: wording.Lift.Long,
 		Example: invocation.Examples(
 			"# Send requests again, with a reason", "%s lift deploy/web --reason 'checked the image, INC-7'"),
 		RunE: func(cmd *cobra.Command, args []string) error {

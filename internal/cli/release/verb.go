@@ -138,13 +138,12 @@ func (a *app) await(ctx context.Context, c *invocation.Cluster, r *v1alpha1.ABRe
 
 func (a *app) pauseCommand(name string, pause v1alpha1.Toggle) *cobra.Command {
 	var dryRun string
-	short, long := "Keep a run from going forward", "Keep a run from going forward. A failure still rolls back."
-	done := "paused"
+	words, done := wording.ReleasePause, "paused"
 	if pause == v1alpha1.Disabled {
-		short, long, done = "Let a paused run go on", "Let a paused run go on.", "resumed"
+		words, done = wording.ReleaseResume, "resumed"
 	}
 	cmd := &cobra.Command{
-		Use: name + " NAME", Short: short, Long: long, Example: invocation.Examples("# "+short, "%s release "+name+" web"),
+		Use: name + " NAME", Short: words.Short, Long: words.Long, Example: invocation.Examples("# "+words.Short, "%s release "+name+" web"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return invocation.UsageErrorf(cmd, "name one release")
@@ -170,7 +169,7 @@ func (a *app) setPause(ctx context.Context, name string, pause v1alpha1.Toggle, 
 		return err
 	}
 	switch {
-	case r.Spec.Rollout != nil && (r.Spec.Rollout.Pause == v1alpha1.Enabled) == (pause == v1alpha1.Enabled):
+	case actions.IsPauseAsWanted(r, pause):
 		return a.result(r, "is "+done+" already")
 	case dryRun == "client":
 		return a.result(r, done+" (dry run)")

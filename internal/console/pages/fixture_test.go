@@ -156,5 +156,5 @@ var targets = map[string]string{
 	"remediate": "/objects/shop/deployments.apps.web/remediate?policy=production", "activate": "/policies/production/activate", "approve": "/releases/shop/web/approve",
 	"promote": "/releases/shop/web/promote?variation=B", "sent": "/plans/shop/later?sent=pause", "edit": "/policies/production/edit",
 	"evidence": "/evidence", "evidence-plan": "/evidence/plans/shop/done", "evidence-release": "/evidence/releases/shop/web",
-	"proxies": "/proxies", "proxies-filtered": "/proxies?namespace=shop&stage=Refused", "proxy": "/proxies/shop/front-1",
+	"ledger": "/ledgers/plumbline-system/production", "proxies": "/proxies", "proxies-filtered": "/proxies?namespace=shop&stage=Refused", "proxy": "/proxies/shop/front-1",
 }

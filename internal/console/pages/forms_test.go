@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/internal/console"
 	"github.com/plumbline-dev/plumbline/internal/httpapi"
@@ -27,7 +28,10 @@ func workshop(t *testing.T) clitest.Cluster {
 	t.Helper()
 	f := shop(t)
 	f.Objects = append(f.Objects, clitest.PlanOf("paused", clitest.InPhase(v1alpha1.PlanPaused), clitest.Asked(v1alpha1.PlanPause, "bob", "")), clitest.PlanOf("ended", clitest.InPhase(v1alpha1.PlanSucceeded)),
-		clitest.PolicyOf("account", clitest.ActsAs("ops/fixer")))
+		clitest.PolicyOf("account", clitest.ActsAs("ops/fixer")), clitest.LedgerFor("staging", actions.ScopeEnvironment),
+		clitest.BaselineOf("away", func(b *v1alpha1.Baseline) {
+			b.Status.Quarantine = &v1alpha1.Quarantine{Token: "plan-0", By: "RemediationPlan/p", Reason: "an image of nobody", StartTime: clitest.Before(time.Minute)}
+		}))
 	return f
 }
 
@@ -35,8 +39,11 @@ func workshop(t *testing.T) clitest.Cluster {
 func stored[T client.Object](b *browser, object T, name string) T {
 	b.t.Helper()
 	key := client.ObjectKey{Namespace: "shop", Name: name}
-	if _, is := any(object).(*v1alpha1.RemediationPolicy); is {
+	switch any(object).(type) {
+	case *v1alpha1.RemediationPolicy:
 		key.Namespace = ""
+	case *v1alpha1.RemediationLedger:
+		key.Namespace = "plumbline-system"
 	}
 	clitest.Must(b.t, b.Get(b.t.Context(), key, object))
 	return object
@@ -48,6 +55,14 @@ func controlOf(name string) func(*browser) any {
 
 func rolloutControl(b *browser) any {
 	return *stored(b, &v1alpha1.ABRelease{}, "web").Spec.Rollout.Control
+}
+
+func isPaused(b *browser) any {
+	return stored(b, &v1alpha1.ABRelease{}, "web").Spec.Rollout.Pause == v1alpha1.Enabled
+}
+
+func haltOf(name string) func(*browser) any {
+	return func(b *browser) any { return stored(b, &v1alpha1.RemediationLedger{}, name).Spec.Halt }
 }
 
 // observed is the hash of the drifted object.
@@ -109,6 +124,15 @@ func TestAFormAsksInTheNameOfTheCaller(t *testing.T) {
 		"a run goes on":            {"/releases/shop/web", "advance", url.Values{"stageNumber": {""}}, rolloutControl, v1alpha1.RolloutControl{Verb: "Advance", Run: 2, RequestedBy: "alice"}},
 		"a run goes on to a stage": {"/releases/shop/web", "advance", url.Values{"stageNumber": {"2"}}, rolloutControl, v1alpha1.RolloutControl{Verb: "Advance", Run: 2, Stage: 2, RequestedBy: "alice"}},
 		"a stage is approved":      {"/releases/shop/web", "approve", url.Values{"runNumber": {"2"}, "stageNumber": {"1"}, "reason": {reason}}, rolloutControl, v1alpha1.RolloutControl{Verb: "Approve", Run: 2, Stage: 1, RequestedBy: "alice", Reason: reason}},
+		"a stage is skipped":       {"/releases/shop/web", "skip", url.Values{"runNumber": {"2"}, "stageNumber": {"1"}, "reason": {reason}}, rolloutControl, v1alpha1.RolloutControl{Verb: "Skip", Run: 2, Stage: 1, RequestedBy: "alice", Reason: reason}},
+		"a run is tried again":     {"/releases/shop/web", "retry", url.Values{"reason": {reason}}, rolloutControl, v1alpha1.RolloutControl{Verb: "Retry", Run: 2, RequestedBy: "alice", Reason: reason}},
+		"a run is paused":          {"/releases/shop/web", "pause", nil, isPaused, true},
+		"a run is resumed":         {"/releases/shop/web", "resume", nil, isPaused, false},
+		"remediation is halted":    {"/ledgers/plumbline-system/staging", "halt", url.Values{"reason": {reason}}, haltOf("staging"), &v1alpha1.LedgerHalt{RequestedBy: "alice", Reason: reason}},
+		"remediation goes on":      {"/ledgers/plumbline-system/production", "unhalt", nil, haltOf("production"), (*v1alpha1.LedgerHalt)(nil)},
+		"a quarantine is lifted": {"/objects/shop/deployments.apps.away", "lift", url.Values{"token": {"plan-0"}, "reason": {reason}}, func(b *browser) any {
+			return stored(b, &v1alpha1.Baseline{}, "deployments.apps.away").Spec.Lift
+		}, &v1alpha1.LiftRequest{Token: "plan-0", RequestedBy: "alice", RequestedByGroups: []string{"sre"}, Reason: reason}},
 		"a variation is promoted":  {"/releases/shop/web", "promote", url.Values{"variation": {"B"}}, rolloutControl, v1alpha1.RolloutControl{Verb: "Promote", Run: 2, Variation: "next", RequestedBy: "alice"}},
 		"a release is rolled back": {"/releases/shop/web", "rollback", url.Values{"reason": {reason}}, rolloutControl, v1alpha1.RolloutControl{Verb: "Rollback", Run: 2, RequestedBy: "alice", Reason: reason}},
 	}
@@ -164,6 +188,11 @@ func TestAFormThatIsRefusedIsShownAgain(t *testing.T) {
 		"a run of before":               {"/releases/shop/web/approve", url.Values{"runNumber": {"1"}, "stageNumber": {"1"}, "reason": {reason}}, 409, []string{"run 2 has taken the place of run 1", `value="` + reason + `"`, `name="runNumber" value="2"`}},
 		"a stage that is none":          {"/releases/shop/web/advance", url.Values{"stageNumber": {"9"}}, 422, []string{"run 2 has 2 stages", `id="advance-stageNumber-error"`}},
 		"a stage that is no number":     {"/releases/shop/web/advance", url.Values{"stageNumber": {"next"}}, 422, []string{"it is no number"}},
+		"a skip of a run of before":     {"/releases/shop/web/skip", url.Values{"runNumber": {"1"}, "stageNumber": {"1"}, "reason": {reason}}, 409, []string{"run 2 has taken the place of run 1", `value="` + reason + `"`, `name="runNumber" value="2"`}},
+		"a halt without a reason":       {"/ledgers/plumbline-system/staging/halt", url.Values{"reason": {""}}, 422, []string{`id="halt-reason-error"`, "Remediation of Environment staging"}},
+		"a ledger that is none":         {"/ledgers/plumbline-system/none/halt", url.Values{"reason": {reason}}, 404, []string{"no RemediationLedger has this id or name"}},
+		"a quarantine of before":        {"/objects/shop/deployments.apps.away/lift", url.Values{"token": {"plan-9"}, "reason": {reason}}, 409, []string{"its quarantine changed since it was shown", `value="` + reason + `"`, `name="token" value="plan-0"`}},
+		"no quarantine":                 {"/objects/shop/deployments.apps.web/lift", url.Values{"token": {"plan-0"}}, 409, []string{"the object is not in quarantine"}},
 		"a variation that is none":      {"/releases/shop/web/promote", url.Values{"variation": {"H"}}, 422, []string{"the release has no variation H"}},
 		"a version of before":           {"/policies/production/edit", url.Values{"version": {`"x.1"`}, "confirmed": {"yes"}, "maxTargets": {"7"}}, 412, []string{"another user has changed the object", `name="maxTargets" value="7"`, `value="&#34;` + clitest.PolicyUID + `.3&#34;"`}},
 		"a policy without a version":    {"/policies/production/edit", url.Values{"maxTargets": {"7"}}, 428, []string{`name="maxTargets" value="7"`}},
@@ -205,7 +234,7 @@ func TestAFormThatIsRefusedIsShownAgain(t *testing.T) {
 func versions(b *browser) map[string]string {
 	b.t.Helper()
 	all := map[string]string{}
-	for _, list := range []client.ObjectList{&v1alpha1.RemediationPlanList{}, &v1alpha1.BaselineList{}, &v1alpha1.RemediationPolicyList{}, &v1alpha1.ABReleaseList{}, &v1alpha1.RemediationRequestList{}} {
+	for _, list := range []client.ObjectList{&v1alpha1.RemediationPlanList{}, &v1alpha1.BaselineList{}, &v1alpha1.RemediationPolicyList{}, &v1alpha1.ABReleaseList{}, &v1alpha1.RemediationRequestList{}, &v1alpha1.RemediationLedgerList{}} {
 		clitest.Must(b.t, b.List(b.t.Context(), list))
 		clitest.Must(b.t, meta.EachListItem(list, func(o runtime.Object) error {
 			object, err := meta.Accessor(o)
@@ -288,7 +317,7 @@ func TestAFormNeedsTheKeyAndTheOriginOfTheConsole(t *testing.T) {
 	if diff := cmp.Diff(before, versions(b)); diff != "" {
 		t.Errorf("something was stored: %s", diff)
 	}
-	if seen < 9*len(slices.Concat(planVerbs(), objectVerbs(), policyVerbs(), releaseVerbs())) {
+	if seen < 9*len(slices.Concat(planVerbs(), objectVerbs(), policyVerbs(), releaseVerbs(), ledgerVerbs())) {
 		t.Errorf("only %d requests were sent", seen)
 	}
 }

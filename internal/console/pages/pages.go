@@ -68,6 +68,7 @@ func table() []page {
 		{view.EvidencePath, "Evidence", view.EvidencePath, nil, readEvidence, nil},
 		{view.EvidencePath + "/plans/{namespace}/{name}", "Evidence", view.EvidencePath, nil, readPlanEvidence, nil},
 		{view.EvidencePath + "/releases/{namespace}/{name}", "Evidence", view.EvidencePath, nil, readReleaseEvidence, nil},
+		{view.LedgersPath + "/{namespace}/{name}", "Remediation", view.FleetPath, nil, readLedger, ledgerVerbs()},
 		{view.ProxiesPath, "Proxies", view.ProxiesPath, []string{"namespace", "stage"}, readProxies, nil},
 		{view.ProxiesPath + "/{namespace}/{name}", "Proxy", view.ProxiesPath, nil, readProxy, nil},
 		{view.WhoamiPath, "Whoami", view.WhoamiPath, []string{"namespace"}, readWhoami, nil},

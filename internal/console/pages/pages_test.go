@@ -39,7 +39,7 @@ import (
 // bases are the golden pages from which others differ in a part.
 var bases = map[string]string{
 	"activate": "policy", "activate-author": "policy", "approve": "release", "cancel-refused": "sent", "drift-filtered": "drift",
-	"object-owner": "object", "plan-operator": "sent", "promote": "release", "proxies-filtered": "proxies", "release-owner": "release",
+	"object-owner": "object", "object-quarantined": "object", "plan-operator": "sent", "promote": "release", "proxies-filtered": "proxies", "release-owner": "release",
 	"remediate-write": "remediate",
 }
 
@@ -175,6 +175,20 @@ func TestAProcessThatIsNotReachedIsNamed(t *testing.T) {
 					replica.Away = &portforward.DeniedError{Target: portforward.Target{Namespace: "plumbline-system", Pod: name}, Cause: denied}
 				}
 			}, "/proxies/shop/front-1", 403, []string{"you may not create pods/portforward in namespace plumbline-system"},
+		},
+		"no right to forward the port of the leader": {
+			func(_ *clitest.Cluster, mesh *clitest.Mesh) {
+				mesh.Replicas["xds-a"].Away = &portforward.DeniedError{Target: portforward.Target{Namespace: "plumbline-system", Pod: "xds-a"}, Cause: denied}
+			}, "/releases/shop/web", 200, []string{"No chart is drawn: you may not create pods/portforward in namespace plumbline-system", "Gates of the run"},
+		},
+		"a leader that is away": {
+			func(_ *clitest.Cluster, mesh *clitest.Mesh) {
+				mesh.Replicas["xds-a"].Away = errors.New("no route to host")
+			}, "/releases/shop/web", 200, []string{"No chart is drawn: 1 of 2 replicas of the discovery server did not answer: xds-a", "Gates of the run"},
+		},
+		"no leader": {
+			func(_ *clitest.Cluster, mesh *clitest.Mesh) { mesh.Replicas["xds-a"].Hours = nil },
+			"/releases/shop/web", 200, []string{"No chart is drawn: no replica of the discovery server leads now"},
 		},
 		"a replica that is away": {
 			func(_ *clitest.Cluster, mesh *clitest.Mesh) {
@@ -402,7 +416,10 @@ func TestTheFirstLoadIsSmall(t *testing.T) {
 // refused.
 func TestFormsAreShownToThoseWhoMay(t *testing.T) {
 	for name, send := range map[string]func(*browser) *httptest.ResponseRecorder{
-		"plan-operator":   func(b *browser) *httptest.ResponseRecorder { return b.get("/plans/shop/later") },
+		"plan-operator": func(b *browser) *httptest.ResponseRecorder { return b.get("/plans/shop/later") },
+		"object-quarantined": func(b *browser) *httptest.ResponseRecorder {
+			return b.get("/objects/shop/deployments.apps.away")
+		},
 		"object-owner":    func(b *browser) *httptest.ResponseRecorder { return b.get("/objects/shop/deployments.apps.web") },
 		"release-owner":   func(b *browser) *httptest.ResponseRecorder { return b.get("/releases/shop/web") },
 		"activate-author": func(b *browser) *httptest.ResponseRecorder { return b.get("/policies/production/activate") },

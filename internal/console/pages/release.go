@@ -47,8 +47,8 @@ func readPromotion(r *reader) (view.Page, error) {
 	return view.PromotionOf(in, r.value("variation")), nil
 }
 
-// release reads the release that the path names, with its strategy.
-func (r *reader) release() (*progress.Question, error) {
+// release reads the release that the path names, with its strategy, and its last hour once it has had a run.
+func (r *reader) release() (*view.Release, error) {
 	release, err := get(r, "ABRelease", &v1alpha1.ABRelease{})
 	if err != nil {
 		return nil, err
@@ -63,6 +63,12 @@ func (r *reader) release() (*progress.Question, error) {
 			in.StrategyUnread = r.sentenceOf(err)
 		}
 	}
+	shown := &view.Release{Question: in}
+	if release.Spec.HasRequests() && release.Status.Rollout != nil && release.Status.Rollout.Run != nil {
+		if shown.Hour, err = httpapi.ReadHour(r, r.Cluster, release); err != nil {
+			shown.HourUnread = r.sentenceOf(err)
+		}
+	}
 	in.Now = r.Now()
-	return in, nil
+	return shown, nil
 }

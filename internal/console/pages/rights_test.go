@@ -65,6 +65,7 @@ func TestAButtonThatTheCallerMayNotPressSaysWhichRightItWants(t *testing.T) {
 	ofBaselines := "You may not patch baselines in namespace shop: the ClusterRole plumbline-admin has this right."
 	ofRequests := "You may not create remediationrequests in namespace shop: the ClusterRole plumbline-remediator has this right."
 	ofPolicies := "You may not patch remediationpolicies in the whole cluster: the ClusterRole plumbline-policy-author has this right."
+	ofLedgers := "You may not patch remediationledgers in namespace plumbline-system: the ClusterRole plumbline-ledger-operator has this right."
 	ofReleases := "You may not patch abreleases in namespace shop: the ClusterRole plumbline-release has this right."
 	for target, tc := range map[string]struct {
 		want  map[string]string
@@ -74,10 +75,12 @@ func TestAButtonThatTheCallerMayNotPressSaysWhichRightItWants(t *testing.T) {
 		"/plans/shop/ended":                  {map[string]string{"execute": "Not now: the plan has ended as Succeeded.", "pause": "Not now: the plan has ended as Succeeded.", "resume": "Not now: the plan has ended as Succeeded.", "cancel": "Not now: the plan has ended as Succeeded."}, 0},
 		"/objects/shop/deployments.apps.web": {map[string]string{"accept": ofBaselines, "check": ofBaselines, "remediate": ofRequests}, 2},
 		"/objects/shop/deployments.apps.web/remediate?policy=production": {map[string]string{"remediate": ofRequests}, 1},
-		"/policies/production":          {map[string]string{"activate": ofPolicies, "deactivate": ofPolicies, "edit": "You may not update remediationpolicies in the whole cluster: the ClusterRole plumbline-policy-author has this right."}, 2},
-		"/policies/production/activate": {map[string]string{"activate": ofPolicies}, 1},
+		"/policies/production":                 {map[string]string{"activate": ofPolicies, "deactivate": ofPolicies, "edit": "You may not update remediationpolicies in the whole cluster: the ClusterRole plumbline-policy-author has this right."}, 2},
+		"/policies/production/activate":        {map[string]string{"activate": ofPolicies}, 1},
+		"/objects/shop/deployments.apps.away":  {map[string]string{"accept": "Not now: is in sync: there is no change to accept.", "check": ofBaselines, "lift": ofBaselines, "remediate": "Not now: it is in sync: there is no drift to remediate."}, 1},
+		"/ledgers/plumbline-system/production": {map[string]string{"halt": "Not now: remediation is halted already, by bob.", "unhalt": ofLedgers}, 1},
 		"/releases/shop/web": {map[string]string{
-			"start": "Not now: the run has started already.", "advance": ofReleases, "rollback": ofReleases, "promote": ofReleases, "approve": "Not now: stage 1 needs no approval.",
+			"start": "Not now: the run has started already.", "advance": ofReleases, "rollback": ofReleases, "promote": ofReleases, "skip": ofReleases, "retry": ofReleases, "pause": ofReleases, "approve": "Not now: stage 1 needs no approval.",
 		}, 1},
 	} {
 		t.Run(target, func(t *testing.T) {
@@ -115,6 +118,11 @@ func TestAPromotionTakesTheVerbPromote(t *testing.T) {
 		return right.Verb == "patch", nil
 	}
 	got := buttons(t, b.get("/releases/shop/web").Body.String())
+	for _, verb := range []string{"skip", "retry"} {
+		if want := "You may not " + verb + " abreleases in namespace shop: the ClusterRole plumbline-release-approver has this right."; got[verb] != want {
+			t.Errorf("%s says %q, want %q", verb, got[verb], want)
+		}
+	}
 	if want := "You may not promote abreleases in namespace shop: the ClusterRole plumbline-release-approver has this right."; got["promote"] != want || got["rollback"] != "" {
 		t.Errorf("%v, want %q", got, want)
 	}

@@ -54,7 +54,7 @@ func checkStructure(t *testing.T, name, body string) {
 			}
 			ids[id] = true
 		}
-		if slices.Contains([]string{"style", "iframe", "object", "embed", "base", "img", "svg"}, n.Data) {
+		if slices.Contains([]string{"style", "iframe", "object", "embed", "base", "img", "foreignObject", "use", "image", "animate"}, n.Data) {
 			t.Errorf("%s: the page has <%s>", name, n.Data)
 		}
 	}
@@ -83,8 +83,29 @@ func checkStructure(t *testing.T, name, body string) {
 		}
 	}
 	checkForms(t, name, root, ids)
+	checkCharts(t, name, root)
 	for _, link := range elements(root, "a", "link") {
 		checkAddress(t, name, link, ids)
+	}
+}
+
+// checkCharts demands that each chart has a name, is drawn by classes alone, and has its values in a table.
+func checkCharts(t *testing.T, name string, root *html.Node) {
+	t.Helper()
+	for _, svg := range elements(root, "svg") {
+		if label, _ := attribute(svg, "aria-label"); label == "" {
+			t.Errorf("%s: a chart has no name", name)
+		}
+		if len(elements(svg.Parent, "table")) != 1 || len(elements(svg.Parent, "figcaption")) != 1 {
+			t.Errorf("%s: a chart has no table or no caption", name)
+		}
+		for _, n := range elements(svg) {
+			for _, a := range n.Attr {
+				if slices.Contains([]string{"fill", "stroke", "href"}, a.Key) {
+					t.Errorf("%s: <%s> of a chart has %s", name, n.Data, a.Key)
+				}
+			}
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/console/view"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 )
 
@@ -24,8 +25,9 @@ func objectVerbs() []verb {
 		{name: "accept", sent: "accept the observed state", inputs: []string{"hash", "reason"}, request: func(r *reader, key client.ObjectKey) (*request, error) {
 			return post(operationOf("/baselines", key, "accept"), wire.AcceptRequest{ReasonRequest: reasonOf(r), Hash: r.value("hash")}), nil
 		}},
-		{name: "check", sent: "check the object", request: func(_ *reader, key client.ObjectKey) (*request, error) {
-			return post(operationOf("/baselines", key, "check"), nil), nil
+		plain("check", "check the object", "/baselines"),
+		{name: "lift", sent: "end the quarantine", inputs: []string{"token", "reason"}, request: func(r *reader, key client.ObjectKey) (*request, error) {
+			return post(operationOf("/baselines", key, "lift"), wire.LiftRequest{ReasonRequest: reasonOf(r), Token: r.value("token")}), nil
 		}},
 		{
 			name: "remediate", sent: "remediate the object", inputs: []string{"policy", "reason"}, asks: readRemediation, queries: []string{"policy"},
@@ -67,24 +69,41 @@ func releaseVerbs() []verb {
 			stage, err := numberOf[int32](r, "stageNumber")
 			return post(operationOf(collection, key, "advance"), wire.AdvanceRequest{ReasonRequest: reasonOf(r), StageNumber: stage}), err
 		}},
-		{
-			name: "approve", sent: "approve the stage", inputs: []string{"runNumber", "stageNumber", "reason"}, asks: readApproval,
-			request: func(r *reader, key client.ObjectKey) (*request, error) {
-				run, err := numberOf[int64](r, "runNumber")
-				if err != nil {
-					return nil, err
-				}
-				stage, err := numberOf[int32](r, "stageNumber")
-				body := wire.ApproveRequest{ReasonRequest: reasonOf(r), RunNumber: run, StageNumber: stage}
-				return post(operationOf(collection, key, "approve"), body), err
-			},
-		},
+		atStage("approve", "approve the stage", readApproval), atStage("skip", "skip the stage", nil),
+		reasoned("retry", "try the run again", collection), plain("pause", "pause the run", collection), plain("resume", "let the run go on", collection),
 		{
 			name: "promote", sent: "promote the variation", inputs: []string{"variation", "reason"}, asks: readPromotion, queries: []string{"variation"},
 			request: func(r *reader, key client.ObjectKey) (*request, error) {
 				return post(operationOf(collection, key, "promote"), wire.PromoteRequest{ReasonRequest: reasonOf(r), Variation: r.value("variation")}), nil
 			},
 		},
+	}
+}
+
+// atStage is a verb about the run and the stage of a release that the page has shown.
+func atStage(name, sent string, asks func(*reader) (view.Page, error)) verb {
+	return verb{
+		name: name, sent: sent, inputs: []string{"runNumber", "stageNumber", "reason"}, asks: asks,
+		request: func(r *reader, key client.ObjectKey) (*request, error) {
+			run, err := numberOf[int64](r, "runNumber")
+			if err != nil {
+				return nil, err
+			}
+			stage, err := numberOf[int32](r, "stageNumber")
+			body := wire.StageRequest{ReasonRequest: reasonOf(r), RunNumber: run, StageNumber: stage}
+			return post(operationOf("/ab-releases", key, name), body), err
+		},
+	}
+}
+
+// ledgerVerbs are the forms of the page of a ledger.
+func ledgerVerbs() []verb {
+	const collection = "/remediation/ledgers"
+	return []verb{
+		{name: "halt", sent: "halt remediation", inputs: []string{"reason"}, request: func(r *reader, key client.ObjectKey) (*request, error) {
+			return post(operationOf(collection, key, "halt"), wire.HaltRequest{Reason: r.value("reason")}), nil
+		}},
+		plain("unhalt", "let remediation go on", collection),
 	}
 }
 
@@ -106,6 +125,13 @@ func numberOf[N int32 | int64](r *reader, name string) (*N, error) {
 func reasoned(name, sent, collection string) verb {
 	return verb{name: name, sent: sent, inputs: []string{"reason"}, request: func(r *reader, key client.ObjectKey) (*request, error) {
 		return post(operationOf(collection, key, name), reasonOf(r)), nil
+	}}
+}
+
+// plain is a verb without a reason: the API keeps none for it.
+func plain(name, sent, collection string) verb {
+	return verb{name: name, sent: sent, request: func(_ *reader, key client.ObjectKey) (*request, error) {
+		return post(operationOf(collection, key, name), nil), nil
 	}}
 }
 

@@ -99,9 +99,12 @@ func overdueWords(b *v1alpha1.Baseline, now time.Time) string {
 }
 
 // cut bounds a table.
-func (t *Table) cut() *Table {
-	if more := len(t.Rows) - maxRows; more > 0 {
-		t.Rows, t.More = t.Rows[:maxRows], fmt.Sprintf("%d more rows are left out: narrow the page down", more)
+func (t *Table) cut() *Table { return t.cutTo(maxRows) }
+
+// cutTo bounds a table to a number of rows.
+func (t *Table) cutTo(rows int) *Table {
+	if more := len(t.Rows) - rows; more > 0 {
+		t.Rows, t.More = t.Rows[:rows], fmt.Sprintf("%d more rows are left out: narrow the page down", more)
 	}
 	return t
 }

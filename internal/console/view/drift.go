@@ -85,7 +85,12 @@ func (in *Drift) selects(b *v1alpha1.Baseline) bool {
 		level = string(b.Status.Severity.Level)
 	}
 	return actions.StandingOf(b) <= actions.StandingUnknown && matches(in.Filter.Namespace, b.Namespace) && matches(in.Filter.Severity, level) &&
-		matches(in.Filter.State, cmp.Or(string(b.Status.State), string(v1alpha1.StateUnknown)))
+		matches(in.Filter.State, filedState(b))
+}
+
+// filedState is the state by which an object is found. An object without one is unknown.
+func filedState(b *v1alpha1.Baseline) string {
+	return cmp.Or(string(b.Status.State), string(v1alpha1.StateUnknown))
 }
 
 // driftRows has a row for each finding that the filter selects, and one for an object whose findings the

@@ -5,7 +5,6 @@ package view
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -42,7 +41,7 @@ func FleetOf(in *Fleet) Page {
 	sections := append([]Section{overview(in)}, environmentsOf(in)...)
 	return Page{
 		Title: "Fleet", Entry: FleetPath, Time: in.Now, Unread: in.Unread.sentences(), Filters: []Filter{namespaceFilter(in.Namespace)},
-		Sections: append(sections, Section{Title: "Under way", Table: runningOf(in)}, Section{Title: "Halts", Table: haltedOf(in)}),
+		Sections: append(sections, Section{Title: "Under way", Table: runningOf(in)}, Section{Title: "Halts", Table: haltedOf(in), Links: ledgerLinks(in)}),
 	}
 }
 
@@ -57,38 +56,67 @@ func overview(in *Fleet) Section {
 	if overdue > 0 {
 		lines = append(lines, fmt.Sprintf("The check of %s is overdue, so the state may be old", plural.Of(overdue, "object")))
 	}
-	return Section{Title: "Objects", Lines: lines}
+	return Section{Title: "Objects", Lines: lines, Links: stateLinks(in)}
+}
+
+// stateLinks lead to the objects of each state that needs a look.
+func stateLinks(in *Fleet) []Cell {
+	counts := map[string]int{}
+	for i := range in.Baselines {
+		counts[filedState(&in.Baselines[i])]++
+	}
+	var links []Cell
+	for _, state := range states {
+		if counts[state] == 0 {
+			continue
+		}
+		query := url.Values{"state": {state}}
+		if in.Namespace != "" {
+			query.Set("namespace", in.Namespace)
+		}
+		links = append(links, link(DriftPath+"?"+query.Encode(), fmt.Sprintf("%s: %d", state, counts[state])))
+	}
+	return links
 }
 
 // environmentsOf draws a grid for each Environment, the most critical first, and one for the namespaces
 // of none.
 func environmentsOf(in *Fleet) []Section {
-	byNamespace := map[string][]*v1alpha1.Baseline{}
-	for i := range in.Baselines {
-		b := &in.Baselines[i]
-		byNamespace[b.Namespace] = append(byNamespace[b.Namespace], b)
-	}
 	assigned := environment.Assign(in.Environments, in.Namespaces)
-	grids := map[string][]GridRow{}
-	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
+	grids, more := map[string][]GridRow{}, map[string]int{}
+	for i, row := range gridRows(in) {
 		owner := ""
-		if e := assigned.Of(namespace); e != nil {
+		if e := assigned.Of(row.Name); e != nil {
 			owner = e.Name
 		}
-		grids[owner] = append(grids[owner], gridRow(namespace, byNamespace[namespace], in.Now))
+		if i < maxGridRows {
+			grids[owner] = append(grids[owner], row)
+		} else {
+			more[owner]++
+		}
 	}
 	var sections []Section
 	for _, e := range mostCriticalFirst(in.Environments) {
-		s := Section{Title: fmt.Sprintf("Environment %s (%s)", e.Name, e.Spec.Criticality), Grid: grids[e.Name]}
-		if len(s.Grid) == 0 {
+		s := gridOf(fmt.Sprintf("Environment %s (%s)", e.Name, e.Spec.Criticality), grids[e.Name], more[e.Name])
+		if len(s.Grid) == 0 && len(s.Lines) == 0 {
 			s.Lines = []string{"No guarded object is in a namespace of this Environment."}
 		}
 		sections = append(sections, s)
 	}
-	if rest := grids[""]; len(rest) > 0 {
-		sections = append(sections, Section{Title: "Without a known Environment", Grid: rest})
+	if len(grids[""])+more[""] > 0 {
+		sections = append(sections, gridOf("Without a known Environment", grids[""], more[""]))
 	}
 	return sections
+}
+
+// gridOf has rows in the order of their names, and says how many are left out.
+func gridOf(title string, rows []GridRow, more int) Section {
+	slices.SortFunc(rows, func(x, y GridRow) int { return strings.Compare(x.Name, y.Name) })
+	s := Section{Title: title, Grid: rows}
+	if more > 0 {
+		s.Lines = []string{fmt.Sprintf("%s left out, each as good as those that are shown or better: narrow the page down", plural.Of(more, "namespace"))}
+	}
+	return s
 }
 
 var criticalities = []v1alpha1.Criticality{
@@ -101,23 +129,48 @@ func mostCriticalFirst(environments []*v1alpha1.Environment) []*v1alpha1.Environ
 	})
 }
 
-// maxCells is how many objects of a namespace have a cell; the worst come first.
-const maxCells = 300
+// The page stays small however large the fleet is: so many objects have a cell, so many namespaces a row, and the
+// worst come first.
+const (
+	maxCells    = 400
+	maxGridRows = 300
+)
 
-func gridRow(namespace string, baselines []*v1alpha1.Baseline, now time.Time) GridRow {
-	row, summary := GridRow{Name: namespace, Path: DriftPath + "?" + url.Values{"namespace": {namespace}}.Encode()}, wording.Summary{}
-	slices.SortFunc(baselines, wording.CompareWorstFirst)
-	for i, b := range baselines {
-		summary[actions.StandingOf(b)]++
-		if i < maxCells {
-			row.Cells = append(row.Cells, gridCell(b, now))
+// gridRows has a row for each namespace, the namespaces with the worst objects first.
+func gridRows(in *Fleet) []GridRow {
+	objects := make([]*v1alpha1.Baseline, 0, len(in.Baselines))
+	for i := range in.Baselines {
+		objects = append(objects, &in.Baselines[i])
+	}
+	slices.SortFunc(objects, wording.CompareWorstFirst)
+	var rows []GridRow
+	var summaries []wording.Summary
+	at := map[string]int{}
+	for i, b := range objects {
+		n, seen := at[b.Namespace]
+		if !seen {
+			n, at[b.Namespace] = len(rows), len(rows)
+			rows = append(rows, GridRow{Name: b.Namespace, Path: pathOfNamespace(DriftPath, b.Namespace)})
+			summaries = append(summaries, wording.Summary{})
+		}
+		summaries[n][actions.StandingOf(b)]++
+		if i < maxCells && n < maxGridRows {
+			rows[n].Cells = append(rows[n].Cells, gridCell(b, in.Now))
 		}
 	}
-	if more := len(baselines) - maxCells; more > 0 {
-		row.More = fmt.Sprintf("and %d more, each as good or better", more)
+	for n := range rows {
+		row := &rows[n]
+		row.Summary = summaries[n].String()
+		if more := summaries[n].Total() - len(row.Cells); more > 0 {
+			row.More = link(pathOfNamespace(FleetPath, row.Name), fmt.Sprintf("%d more, each as good or better", more))
+		}
 	}
-	row.Summary = summary.String()
-	return row
+	return rows
+}
+
+// pathOfNamespace leads to a page that is narrowed down to a namespace.
+func pathOfNamespace(page, namespace string) string {
+	return page + "?" + url.Values{"namespace": {namespace}}.Encode()
 }
 
 func gridCell(b *v1alpha1.Baseline, now time.Time) GridCell {
@@ -152,8 +205,11 @@ func runningOf(in *Fleet) *Table {
 			text(waitWords(&screen)), {Text: progress.FormatClock(screen.Run.Age.Duration)},
 		})
 	}
-	return t.cut()
+	return t.cutTo(maxUnderWay)
 }
+
+// maxUnderWay is how many plans, runs or halts a table of the page has.
+const maxUnderWay = 100
 
 func waitWords(s *progress.Screen) string {
 	if s.Wait == nil {
@@ -177,7 +233,7 @@ func haltedOf(in *Fleet) *Table {
 			t.Rows = append(t.Rows, []Cell{link(pathOf(PoliciesPath, p.Name), p.Name), text("RemediationPolicy"), text(""), text(p.Status.WaitingFor)})
 		}
 	}
-	return t.cut()
+	return t.cutTo(maxUnderWay)
 }
 
 func scopeWords(l *v1alpha1.RemediationLedger) string {

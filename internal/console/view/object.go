@@ -52,6 +52,9 @@ func stateLines(b *v1alpha1.Baseline, now time.Time) []string {
 	if isOverdue(b, now) {
 		lines = append(lines, "The state may be old: "+overdueWords(b, now))
 	}
+	if q := b.Status.Quarantine; q != nil {
+		lines = append(lines, wording.AppendReason(fmt.Sprintf("In quarantine since %s, by %s", wording.FormatTime(&q.StartTime, now), wording.NameActor(q.By)), q.Reason))
+	}
 	if b.Status.Contention != nil {
 		lines = append(lines, wording.DescribeContention(b.Status.Contention, now))
 	}

@@ -16,6 +16,9 @@ import (
 // objectForms ask for the verbs of an object.
 func objectForms(in *Object) Section {
 	s := actionsOf(acceptForm(in), checkForm(in.Baseline), remediateForm(in))
+	if q := in.Baseline.Status.Quarantine; q != nil {
+		s.Forms = append(s.Forms, liftForm(in.Baseline, q))
+	}
 	s.Lines = askedOf(in.Baseline)
 	return s
 }
@@ -25,6 +28,9 @@ func askedOf(b *v1alpha1.Baseline) []string {
 	var lines []string
 	if a := b.Spec.Accept; a != nil {
 		lines = append(lines, wording.AppendReason(fmt.Sprintf("Asked: to accept %s, by %s", actions.ShortenHash(a.Hash), wording.NameActor(a.RequestedBy)), a.Reason))
+	}
+	if l := b.Spec.Lift; l != nil {
+		lines = append(lines, wording.AppendReason("Asked: to end the quarantine, by "+wording.NameActor(l.RequestedBy), l.Reason))
 	}
 	if c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptanceAllowed); c != nil && meta.IsStatusConditionFalse(b.Status.Conditions, c.Type) {
 		lines = append(lines, "The last request to accept was refused: "+c.Message)
@@ -56,6 +62,18 @@ func checkForm(b *v1alpha1.Baseline) Form {
 	}
 	if !actions.IsCheckable(b) {
 		f.Barred = notNow("there is no object to check: it is retired, or no guard selects it any more")
+	}
+	return f
+}
+
+// liftForm names the quarantine that the page shows: a later one stays.
+func liftForm(b *v1alpha1.Baseline, q *v1alpha1.Quarantine) Form {
+	f := Form{
+		ID: "lift", Action: pathOf(ObjectPath, b.Namespace, b.Name, "lift"), Button: wording.Lift.Short, Lines: wording.Lift.Paragraphs(),
+		Inputs: []Input{hidden("token", q.Token), reasonInput()}, Wants: []Want{{"patch", "baselines", b.Namespace, b.Name}},
+	}
+	if q.Token == "" {
+		f.Barred = notNow("the quarantine has no token yet, by which a request would name it")
 	}
 	return f
 }

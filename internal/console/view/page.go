@@ -52,6 +52,7 @@ type Section struct {
 	Links     []Cell
 	Log       []string
 	Grid      []GridRow
+	Charts    []Chart
 	Table     *Table
 	Forms     []Form
 }
@@ -84,8 +85,8 @@ type Cell struct {
 type GridRow struct {
 	Name, Path, Summary string
 	Cells               []GridCell
-	// More says which objects have no cell; empty if all have one.
-	More string
+	// More leads to the objects that have no cell; empty if all have one.
+	More Cell
 }
 
 // GridCell is an object, whose label says all that shape and color say.
@@ -108,6 +109,7 @@ const (
 	AssessmentsPath = "/assessments"
 	EvidencePath    = "/evidence"
 	ProxiesPath     = "/proxies"
+	LedgersPath     = "/ledgers"
 	WhoamiPath      = "/whoami"
 	AssetsPath      = "/assets/"
 )

@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/actions/progress"
 	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/history"
 )
 
 // ReleasesOf lists releases: what is in force, their stage, and what they wait for.
@@ -52,9 +53,17 @@ func stageWords(s *progress.Screen) string {
 	return ""
 }
 
-// ReleaseOf shows the stages of a release, the shares of its variations, the bets of the judge, and why
-// the run goes on or does not, with the verbs of the release.
-func ReleaseOf(in *progress.Question) Page {
+// Release is what the page of a release is made from.
+type Release struct {
+	*progress.Question
+	// Hour is the last hour of the release; nil where the page has no charts. HourUnread says why it could not be read.
+	Hour       *history.Series
+	HourUnread string
+}
+
+// ReleaseOf shows the stages of a release, the shares of its variations, the bets of the judge with their last hour,
+// and why the run goes on or does not, with the verbs of the release.
+func ReleaseOf(in *Release) Page {
 	r := in.Release
 	s := progress.ScreenOf(r, in.Now)
 	page := Page{Title: "Release " + r.Namespace + "/" + r.Name, Entry: ReleasesPath, Time: in.Now}
@@ -75,7 +84,10 @@ func ReleaseOf(in *progress.Question) Page {
 	if s.Judge != nil {
 		page.Sections = append(page.Sections, Section{Title: "Judge", Lines: judgeLines(s.Judge), Table: betsOf(s.Judge)})
 	}
-	explanation := progress.Explain(in)
+	if in.Hour != nil || in.HourUnread != "" {
+		page.Sections = append(page.Sections, lastHourOf(in))
+	}
+	explanation := progress.Explain(in.Question)
 	page.Sections = append(page.Sections, Section{Title: "Why", Table: whyOf(&explanation), Lines: endLines(&explanation)})
 	if in := r.Status.Rollout; in != nil {
 		page.Sections = append(page.Sections, Section{Title: "History", Table: historyOf(in)})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
-	"github.com/plumbline-dev/plumbline/internal/actions/progress"
 	"github.com/plumbline-dev/plumbline/internal/actions/wording"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -26,7 +25,43 @@ func releaseForms(r *v1alpha1.ABRelease) Section {
 	approve.Leads, promote.Leads = true, true
 	barApproval(r, &approve)
 	promote.Inputs = []Input{{Name: "variation", Label: "Variation", Kind: ListInput, Choices: variationChoices(&r.Spec)}}
-	return actionsOf(start, advance, approve, promote, rollback)
+	return actionsOf(start, advance, approve, skipForm(r), retryForm(r), pauseForm(r), promote, rollback)
+}
+
+// skipForm names the stage that the page shows: the request is about no other one.
+func skipForm(r *v1alpha1.ABRelease) Form {
+	f := releaseForm(r, "skip", "Skip the stage", "Skip")
+	f.Inputs = []Input{reasonInput()}
+	stage := stageUnderWay(r)
+	switch {
+	case stage != nil:
+		f.Lines = append(f.Lines, fmt.Sprintf("You skip stage %d%s of run %d.", stage.Number, shareWords(stage), r.Status.Rollout.Run.Number))
+		f.Inputs = append(f.Inputs, hidden("runNumber", fmt.Sprint(r.Status.Rollout.Run.Number)), hidden("stageNumber", fmt.Sprint(stage.Number)))
+	case f.Barred == "": // the cohort check has no number
+		f.Inputs = append(f.Inputs, hidden("runNumber", fmt.Sprint(r.Status.Rollout.Run.Number)))
+	}
+	return f
+}
+
+func retryForm(r *v1alpha1.ABRelease) Form {
+	f := releaseForm(r, "retry", "Retry", "Retry")
+	f.Inputs = []Input{reasonInput()}
+	return f
+}
+
+// pauseForm keeps a run from going forward, or lets a paused one go on.
+func pauseForm(r *v1alpha1.ABRelease) Form {
+	id, button, words := "pause", "Pause the run", wording.ReleasePause
+	if actions.IsPauseAsWanted(r, v1alpha1.Enabled) {
+		id, button, words = "resume", "Let the run go on", wording.ReleaseResume
+	}
+	f := Form{
+		ID: id, Action: pathOf(ReleasesPath, r.Namespace, r.Name, id), Button: button, Lines: words.Paragraphs(), Wants: []Want{{"patch", "abreleases", r.Namespace, r.Name}},
+	}
+	if r.Spec.Rollout == nil {
+		f.Barred = notNow((&actions.ReleaseRefusedError{Reason: actions.ReleaseHasNoRollout}).Error())
+	}
+	return f
 }
 
 // releaseForm is the form of a verb without its inputs.
@@ -35,9 +70,9 @@ func releaseForm(r *v1alpha1.ABRelease, id, button string, verb v1alpha1.Rollout
 		ID: id, Action: pathOf(ReleasesPath, r.Namespace, r.Name, id), Button: button, Lines: wording.ReleaseVerbs[verb].Paragraphs(),
 		Wants: []Want{{"patch", "abreleases", r.Namespace, r.Name}},
 	}
-	if verb == "Approve" || verb == "Promote" {
+	if verb == "Approve" || verb == "Promote" || verb == "Skip" || verb == "Retry" {
 		f.Wants = append(f.Wants, Want{id, "abreleases", r.Namespace, r.Name})
-		if who := rollout.Approver(r); who != "" {
+		if who := rollout.Approver(r); who != "" && verb != "Retry" {
 			f.Lines = append(f.Lines, "It takes "+who+".")
 		}
 	}
@@ -105,7 +140,7 @@ func variationChoices(spec *v1alpha1.ABReleaseSpec) []Choice {
 
 // ApprovalOf shows the stage, and has the form that approves it. The request names the run and the
 // stage that the page shows.
-func ApprovalOf(in *progress.Question) Page {
+func ApprovalOf(in *Release) Page {
 	r := in.Release
 	f := releaseForm(r, "approve", "Approve the stage now", "Approve")
 	barApproval(r, &f)
@@ -121,7 +156,7 @@ func ApprovalOf(in *progress.Question) Page {
 }
 
 // PromotionOf shows the run that a promotion ends, and has the form that gives all requests to a variation.
-func PromotionOf(in *progress.Question, letter string) Page {
+func PromotionOf(in *Release, letter string) Page {
 	r := in.Release
 	f := releaseForm(r, "promote", "Promote the variation now", "Promote")
 	name, found := wire.VariationOf(&r.Spec, letter)
@@ -134,7 +169,7 @@ func PromotionOf(in *progress.Question, letter string) Page {
 }
 
 // askAgain is the page of a release with one form.
-func askAgain(in *progress.Question, title string, f Form) Page {
+func askAgain(in *Release, title string, f Form) Page {
 	page := ReleaseOf(in)
 	page.Title, page.Still = title, true
 	for i := range page.Sections {

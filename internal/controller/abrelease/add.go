@@ -48,6 +48,8 @@ type Setup struct {
 	Metrics *Metrics
 	// RolloutMetrics tell of rollouts; may be nil.
 	RolloutMetrics *RolloutMetrics
+	// History keeps the last hour of runs; may be nil.
+	History *History
 	// Rollouts has the controller carry out spec.rollout.
 	Rollouts bool
 	// Installation says which gates rollouts can have.
@@ -65,7 +67,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 	r := &Reconciler{
 		Client: mgr.GetClient(), Endpoints: setup.Window, Mesh: setup.Window, Routers: setup.Routers, Sequences: ledger,
 		Recorder: mgr.GetEventRecorder(recorder), Clock: setup.Clock, Log: setup.Log.WithName("abrelease"), Times: setup.Times,
-		Metrics: setup.RolloutMetrics,
+		Metrics: setup.RolloutMetrics, History: setup.History,
 	}
 	if setup.Rollouts {
 		r.Revisions, r.Installation, r.Orders = &revisions.Reader{Live: mgr.GetAPIReader()}, setup.Installation, setup.Orders
@@ -85,6 +87,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 		}
 		defer setup.Metrics.lead()()
 		defer setup.RolloutMetrics.lead(setup.Clock)()
+		defer setup.History.lead(setup.Clock)()
 		defer setup.Vigil.lead(r)()
 		if err := r.Register(mgr, setup.Window); err != nil {
 			return err

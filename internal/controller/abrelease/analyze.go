@@ -57,6 +57,7 @@ func (r *Reconciler) analyze(ctx context.Context, s *subject, before rollout.Sta
 	facts.InFlight, facts.ControlInFlight = s.inFlight(before.Run.Canary), s.inFlight(before.ComparedWith())
 	assessment := judge.Judge(a.State, &a.config, &facts)
 	a.assessment = &assessment
+	r.History.note(s, before, a)
 	return rollout.HealthOf(before, &assessment)
 }
 
@@ -71,6 +72,7 @@ func (r *Reconciler) count(ctx context.Context, s *subject, a *analysis) bool {
 			return false
 		}
 		a.State.Count(&a.config, &m)
+		r.History.count(s, &m)
 		if !m.More {
 			break
 		}

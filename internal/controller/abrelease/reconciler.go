@@ -96,7 +96,9 @@ type Reconciler struct {
 	// Orders reach all replicas without the API server; nil where there is no mesh.
 	Orders Orders
 	// Metrics tell of rollouts; may be nil.
-	Metrics  *RolloutMetrics
+	Metrics *RolloutMetrics
+	// History keeps the last hour of runs; may be nil.
+	History  *History
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
 	Log      logr.Logger
@@ -162,6 +164,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.forgetGates(request.NamespacedName)
 		r.forgetClone(request.NamespacedName)
 		r.Metrics.forget(request.NamespacedName)
+		r.History.forget(request.Namespace, request.Name)
 		return reconcile.Result{}, errors.Join(s.router.Remove(ctx), r.Sequences.Settle(ctx, request.NamespacedName))
 	}
 	steps := []func(context.Context, *subject) error{r.findRivals, r.readSpec, r.look, r.decide, r.observe, r.adopt, r.roll, r.order, r.askGates, r.raise, r.hold, r.write, r.askExecutor, r.letGo}

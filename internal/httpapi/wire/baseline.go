@@ -73,6 +73,7 @@ type Quarantine struct {
 	StartedAt time.Time `json:"startedAt" kind:"StartTime"`
 	By        string    `json:"by,omitempty"`
 	Reason    string    `json:"reason,omitempty"`
+	Token     string    `json:"token,omitempty" doc:"Names this quarantine among all of the object."`
 }
 
 // BaselineOf shows a Baseline.

@@ -25,11 +25,22 @@ type AdvanceRequest struct {
 	StageNumber *int32 `json:"stageNumber,omitempty" minimum:"1" maximum:"16"`
 }
 
-// ApproveRequest names the run and the stage that the caller has seen: the approval of another one is refused.
-type ApproveRequest struct {
+// StageRequest names the run and the stage that the caller has seen: a request about another one is refused.
+type StageRequest struct {
 	ReasonRequest
-	RunNumber   *int64 `json:"runNumber,omitempty" minimum:"1" doc:"The run that is approved; the one under way if the field is left out."`
-	StageNumber *int32 `json:"stageNumber,omitempty" minimum:"1" maximum:"16" doc:"The stage that is approved; the one under way if the field is left out."`
+	RunNumber   *int64 `json:"runNumber,omitempty" minimum:"1" doc:"The run that the caller has seen; the one under way if the field is left out."`
+	StageNumber *int32 `json:"stageNumber,omitempty" minimum:"1" maximum:"16" doc:"The stage that the caller has seen; the one under way if the field is left out."`
+}
+
+// LiftRequest asks that the quarantine that the caller has seen ends.
+type LiftRequest struct {
+	ReasonRequest
+	Token string `json:"token" minLength:"1" maxLength:"128" doc:"Quarantine.token of the Baseline as the caller has seen it: another quarantine stays."`
+}
+
+// HaltRequest says why remediation stops. People who find drift without remediation will ask.
+type HaltRequest struct {
+	Reason string `json:"reason" minLength:"1" maxLength:"256"`
 }
 
 // PromoteRequest names the variation that gets all requests: "A" is the stable one.

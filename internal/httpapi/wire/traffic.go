@@ -14,6 +14,8 @@ import (
 type Traffic struct {
 	CurrentSplit Distribution     `json:"currentSplit"`
 	History      []TrafficHistory `json:"history"`
+	// LastHour is there where the query asks for it.
+	LastHour *TrafficHour `json:"lastHour,omitempty"`
 }
 
 // Distribution has the weights that proxies are told, with the endpoints behind them.
@@ -84,6 +86,8 @@ const (
 // Health is the health of the variations of a release.
 type Health struct {
 	Variations []VariationHealth `json:"variations"`
+	// LastHour is there where the query asks for it.
+	LastHour *HealthHour `json:"lastHour,omitempty"`
 }
 
 // VariationHealth is the health of one variation in the stage under way.

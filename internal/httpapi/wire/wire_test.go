@@ -17,6 +17,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/evidence/packet"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/history"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/judge"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
@@ -87,8 +89,11 @@ func objects(t testing.TB) map[string]shown {
 		"release":          showing(ReleaseOf(release, someUids)),
 		"traffic":          showing(TrafficOf(release)),
 		"health":           showing(HealthOf(release)),
+		"traffic-hour":     showing(withHour(TrafficOf(release), func(t *Traffic) { t.LastHour = TrafficHourOf(&release.Spec, someHour()) })),
+		"health-hour":      showing(withHour(HealthOf(release), func(h *Health) { h.LastHour = HealthHourOf(&release.Spec, someHour()) })),
 		"strategy":         showing(StrategyOf(read[v1alpha1.RolloutStrategy](t, "strategy"))),
 		"baseline":         showing(BaselineOf(read[v1alpha1.Baseline](t, "baseline"))),
+		"ledger":           showing(LedgerOf(someLedger())),
 		"environment":      showing(EnvironmentOf(read[v1alpha1.Environment](t, "environment"))),
 		"guard":            showing(ClusterGuardOf(read[v1alpha1.ClusterSpecGuard](t, "guard"))),
 		"assessment":       showing(AssessmentOf(read[v1alpha1.EffectivenessAssessment](t, "assessment"))),
@@ -104,6 +109,30 @@ func objects(t testing.TB) map[string]shown {
 		}),
 		"whoami":  showing(WhoamiOf(&authenticationv1.UserInfo{Username: "alice", UID: "7", Groups: []string{"sre", "system:authenticated"}})),
 		"problem": showing(*NewProblem(Invalid, "", FieldError{"body.trigger", `"age" is none of immediate`})),
+	}
+}
+
+func someLedger() *v1alpha1.RemediationLedger {
+	l := &v1alpha1.RemediationLedger{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: "production", UID: "b0000000-0000-4000-8000-000000000001", Generation: 2}}
+	l.Spec = v1alpha1.RemediationLedgerSpec{Scope: "Environment", Halt: &v1alpha1.LedgerHalt{RequestedBy: "bob", Reason: "INC-9"}}
+	l.Status.GrantStartTime = new(metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)))
+	return l
+}
+
+func withHour[T any](value T, add func(*T)) T {
+	add(&value)
+	return value
+}
+
+func someHour() *history.Series {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	return &history.Series{
+		Since: at.Add(-time.Minute), Cells: []history.Cell{{Start: at, Variation: "next", Requests: 100, Failed: 2, ClientErrors: 3, FailedOver: 4}, {Start: at, Variation: "fresh-control", Requests: 99}},
+		Looks: []history.Look{{
+			Time: at, Run: 2, Stage: 1, Verdict: judge.Undecided, Reason: judge.TooFewRequests, Errors: history.Bet{E: 1e300, FailsAt: 200}, Latency: history.Bet{E: 0.5, FailsAt: 200}, SlowerThan: 64,
+			Canary:  history.Arm{Variation: "next", Samples: 100, ErrorRate: 0.02, Low: 0.005, High: 0.25, SlowRate: 0.01, LatencyP50: 12, LatencyP99: 80},
+			Control: history.Arm{Variation: "stable", Samples: 900, ErrorRate: 0.001, High: 0.01, LatencyP50: 11, LatencyP99: 75},
+		}},
 	}
 }
 

@@ -58,7 +58,7 @@
   // fields stay as they are: the request is about what the reader has seen.
   const morph = (from, to, inUse = false) => {
     for (const { name } of [...from.attributes]) {
-      if (!to.hasAttribute(name)) from.removeAttribute(name);
+      if (!to.hasAttribute(name) && name !== "open") from.removeAttribute(name); // the reader opens a table
     }
     for (const { name, value } of to.attributes) {
       if (from.getAttribute(name) !== value) from.setAttribute(name, value);
