@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -20,8 +19,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	runtimeutil "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
@@ -75,12 +72,7 @@ func (c *inMemory) DryRuns() exec.Targets { return c.targets }
 
 func (c *inMemory) Now() time.Time { return time.Date(2026, 3, 1, 12, 5, 0, 0, time.UTC) }
 
-// kinds is the scheme of all clusters. It does not change, and making it takes longer than most tests.
-var kinds = sync.OnceValue(func() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	runtimeutil.Must(errors.Join(v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme)))
-	return scheme
-})
+var kinds = fakeclient.KindsOf(v1alpha1.AddToScheme, corev1.AddToScheme)
 
 // newCluster makes a cluster of objects; hooks come before the answers.
 func newCluster(t *testing.T, hooks interceptor.Funcs, objects ...client.Object) *inMemory {
