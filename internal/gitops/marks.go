@@ -17,13 +17,15 @@ const (
 	Flux   = "Flux"
 )
 
-// Marked names the tool whose marks are among an object's labels; empty without any.
-func Marked(labels map[string]string) string {
-	switch {
-	case labels[ArgoCDTracking] != "", labels[ArgoCDInstance] != "":
-		return ArgoCD
-	case labels[FluxKustomize+"/name"] != "", labels[FluxHelm+"/name"] != "":
-		return Flux
+// Marked names the tool that marked an object by its labels or annotations; empty without a mark.
+func Marked(labels, annotations map[string]string) string {
+	for _, marks := range []map[string]string{labels, annotations} {
+		switch {
+		case marks[ArgoCDTracking] != "", marks[ArgoCDInstance] != "":
+			return ArgoCD
+		case marks[FluxKustomize+"/name"] != "", marks[FluxHelm+"/name"] != "":
+			return Flux
+		}
 	}
 	return ""
 }

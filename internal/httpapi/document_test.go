@@ -223,3 +223,22 @@ func values(s *huma.Schema) string {
 	}
 	return ""
 }
+
+func TestEachAPIHasItsOwnVersionAndCluster(t *testing.T) {
+	empty := New(newCluster(t, interceptor.Funcs{}), "v1.0.0", nil)
+	full := New(newCluster(t, interceptor.Funcs{}, shop(t)...), "v2.0.0", nil)
+	type sight struct {
+		Version string
+		Found   int
+	}
+	sights := map[*API]sight{empty: {"v1.0.0", http.StatusNotFound}, full: {"v2.0.0", http.StatusOK}}
+	for range 2 { // in turns
+		for api, expected := range sights {
+			a := &answers{API: api, t: t}
+			document := want[struct{ Info struct{ Version string } }](a, a.get(DocumentPath+".json"), http.StatusOK)
+			if got := (sight{document.Info.Version, a.get(Prefix + "/environments/production").Code}); got != expected {
+				t.Errorf("%+v, want %+v", got, expected)
+			}
+		}
+	}
+}

@@ -19,7 +19,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
@@ -73,22 +72,37 @@ func (c *inMemory) DryRuns() exec.Targets { return c.targets }
 
 func (c *inMemory) Now() time.Time { return time.Date(2026, 3, 1, 12, 5, 0, 0, time.UTC) }
 
+var kinds = fakeclient.KindsOf(v1alpha1.AddToScheme, corev1.AddToScheme)
+
 // newCluster makes a cluster of objects; hooks come before the answers.
 func newCluster(t *testing.T, hooks interceptor.Funcs, objects ...client.Object) *inMemory {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
-	}
 	return &inMemory{
-		WithWatch: fakeclient.NewBuilder(scheme).WithObjects(objects...).WithInterceptorFuncs(hooks).
+		WithWatch: fakeclient.NewBuilder(kinds()).WithObjects(objects...).WithInterceptorFuncs(hooks).
 			WithStatusSubresource(&v1alpha1.Baseline{}, &v1alpha1.RemediationPlan{}, &v1alpha1.RemediationRequest{}, &v1alpha1.RemediationPolicy{}, &v1alpha1.ABRelease{}).Build(),
 		user:  authenticationv1.UserInfo{Username: "alice", Groups: []string{"sre", "dev"}},
 		proxy: archive(t).Proxy(), forward: clitest.MeshOf().Forward(t),
 	}
 }
+
+// goldens reads the objects of the golden files of package wire. They are parsed once, and no test changes them.
+var goldens = sync.OnceValues(func() (objects []client.Object, err error) {
+	for name, object := range map[string]client.Object{
+		"policy": &v1alpha1.RemediationPolicy{}, "plan": &v1alpha1.RemediationPlan{}, "release": &v1alpha1.ABRelease{},
+		"strategy": &v1alpha1.RolloutStrategy{}, "baseline": &v1alpha1.Baseline{}, "environment": &v1alpha1.Environment{},
+		"guard": &v1alpha1.ClusterSpecGuard{}, "assessment": &v1alpha1.EffectivenessAssessment{},
+	} {
+		raw, err := os.ReadFile(filepath.Join("wire/testdata", name+".yaml"))
+		if err != nil {
+			return nil, err
+		}
+		if err := yaml.UnmarshalStrict(raw, object); err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+})
 
 // shop has one object of each sort: those of the golden files of package wire.
 func shop(t *testing.T) []client.Object {
@@ -97,19 +111,12 @@ func shop(t *testing.T) []client.Object {
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "d0000000-0000-4000-8000-000000000001", Labels: map[string]string{"stage": "production"}}},
 		&v1alpha1.SpecGuard{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "a0000000-0000-4000-8000-000000000002"}},
 	}
-	for name, object := range map[string]client.Object{
-		"policy": &v1alpha1.RemediationPolicy{}, "plan": &v1alpha1.RemediationPlan{}, "release": &v1alpha1.ABRelease{},
-		"strategy": &v1alpha1.RolloutStrategy{}, "baseline": &v1alpha1.Baseline{}, "environment": &v1alpha1.Environment{},
-		"guard": &v1alpha1.ClusterSpecGuard{}, "assessment": &v1alpha1.EffectivenessAssessment{},
-	} {
-		raw, err := os.ReadFile(filepath.Join("wire/testdata", name+".yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := yaml.UnmarshalStrict(raw, object); err != nil {
-			t.Fatal(err)
-		}
-		objects = append(objects, object)
+	read, err := goldens()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range read {
+		objects = append(objects, object.DeepCopyObject().(client.Object))
 	}
 	objects = append(objects, archive(t).Served()...)
 	objects = append(objects, clitest.MeshOf().Objects()...)

@@ -32,7 +32,7 @@ type operation struct {
 	// status is that of the usual answer; soon is that of an answer to a request that is carried out already,
 	// and 0 without such an answer.
 	status, soon int
-	register     func(api huma.API, op huma.Operation, s *server)
+	register     func(api huma.API, op huma.Operation)
 }
 
 // operations are all that there are.
@@ -79,8 +79,9 @@ func get[I, O any](path, id, summary, tag, example string, do func(context.Conte
 
 // handled gives a row its handler, which has so much time.
 func handled[I, O any](o operation, within time.Duration, do func(context.Context, *server, *I) (*O, error)) operation {
-	o.register = func(api huma.API, op huma.Operation, s *server) {
+	o.register = func(api huma.API, op huma.Operation) {
 		huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
+			s := apiOf(ctx).server
 			ctx, cancel := context.WithTimeout(ctx, within)
 			defer cancel()
 			out, err := do(ctx, s, in)

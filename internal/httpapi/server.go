@@ -8,16 +8,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"mime"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
@@ -31,11 +27,11 @@ const DocumentPath = Prefix + "/openapi"
 
 // API answers requests. [New] makes one.
 type API struct {
-	mux      *routes
-	document *huma.OpenAPI
-	streams  *streams
-	// ids are those of the operations, by the patterns of their routes.
-	ids map[string]string
+	*server
+	*table
+	version string
+	// forms are those of the document. Each is encoded when it is asked for first.
+	forms map[string]func() ([]byte, error)
 }
 
 // server has the values that operations share.
@@ -45,118 +41,13 @@ type server struct {
 	streams *streams
 }
 
-// routes is a mux that knows its patterns.
-type routes struct {
-	*http.ServeMux
-	patterns []string
-}
-
-// HandleFunc adds a route.
-func (r *routes) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
-	r.patterns = append(r.patterns, pattern)
-	r.ServeMux.HandleFunc(pattern, handler)
-}
-
 // New returns the API about a cluster. The version of Plumbline is that of the document.
 func New(cluster Cluster, version string, log *slog.Logger) *API {
-	mux := &routes{ServeMux: http.NewServeMux()}
 	s := &server{cluster: cluster, log: log}
 	s.streams = newStreams(s)
-	registered := humago.New(mux, configuration(version))
-	ids := map[string]string{}
-	for _, o := range operations() {
-		o.register(registered, describe(&o), s)
-		ids[o.method+" "+o.path] = o.id
-		if o.soon != 0 { // the body is the same
-			op := operationAt(registered.OpenAPI(), &o)
-			op.Responses[strconv.Itoa(o.soon)].Content = op.Responses[strconv.Itoa(o.status)].Content
-		}
-	}
-	a := &API{mux: mux, document: registered.OpenAPI(), streams: s.streams, ids: ids}
-	a.serveDocument(log)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		WriteProblem(w, wire.NewProblem(wire.NotFound, fmt.Sprintf("no operation is at %s %s", r.Method, r.URL.Path)))
-	})
+	a := &API{server: s, table: sharedTable(), version: version}
+	a.forms = map[string]func() ([]byte, error){"yaml": sync.OnceValues(a.Document), "json": sync.OnceValues(a.encodeDocument)}
 	return a
-}
-
-// configuration has huma serve operations alone: no page that loads scripts from
-// elsewhere, no schemas, and no $schema in answers.
-func configuration(version string) huma.Config {
-	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: wire.Unmarshal}
-	return huma.Config{
-		OpenAPI: &huma.OpenAPI{
-			OpenAPI: "3.1.0",
-			Info: &huma.Info{
-				Title: "Plumbline", Version: version,
-				Description: "Drift, remediation and releases, as the caller may read them. All errors are problems of RFC 9457.",
-				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
-			},
-			Components: &huma.Components{Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)},
-		},
-		Formats:       map[string]huma.Format{"application/json": format, "json": format},
-		DefaultFormat: "application/json", RejectUnknownQueryParameters: true,
-	}
-}
-
-// statuses are those of the problems that a read can have, beside those that huma documents itself.
-var statuses = []int{
-	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMisdirectedRequest,
-	http.StatusTooManyRequests, http.StatusServiceUnavailable,
-}
-
-// writeStatuses are those of the problems that a write can have in addition.
-var writeStatuses = []int{http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}
-
-func describe(o *operation) huma.Operation {
-	op := huma.Operation{
-		OperationID: o.id, Method: o.method, Path: o.path, Summary: o.summary, Tags: []string{o.tag}, Errors: slices.Clone(statuses),
-		DefaultStatus: o.status, MaxBodyBytes: wire.MaxBytes + 1, // huma refuses bodies of this size
-		Responses:  map[string]*huma.Response{},
-		Extensions: map[string]any{"x-codeSamples": []map[string]string{{"lang": "Shell", "source": o.curl()}}},
-	}
-	if o.method == http.MethodGet {
-		op.Responses[strconv.Itoa(http.StatusNotModified)] = &huma.Response{Description: "The caller has the representation."}
-		return op
-	}
-	op.Errors = append(op.Errors, writeStatuses...)
-	if _, conditional := o.headers[ifMatch]; conditional {
-		op.Errors = append(op.Errors, http.StatusPreconditionFailed, http.StatusPreconditionRequired)
-	}
-	if o.soon != 0 {
-		op.Responses[strconv.Itoa(o.soon)] = &huma.Response{Description: "It has happened."}
-	}
-	return op
-}
-
-// curl writes the example as a command.
-func (o *operation) curl() string {
-	var b strings.Builder
-	b.WriteString("curl ")
-	if o.method != http.MethodGet {
-		fmt.Fprintf(&b, "--request %s --header 'Content-Type: application/json' ", o.method)
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.headers)) {
-		fmt.Fprintf(&b, "--header '%s: %s' ", name, o.headers[name])
-	}
-	if o.body != "" {
-		fmt.Fprintf(&b, "--data '%s' ", o.body)
-	}
-	return b.String() + o.example
-}
-
-// operationAt returns the operation of the document.
-func operationAt(d *huma.OpenAPI, o *operation) *huma.Operation {
-	switch item := d.Paths[o.path]; o.method {
-	case http.MethodPost:
-		return item.Post
-	case http.MethodPut:
-		return item.Put
-	case http.MethodDelete:
-		return item.Delete
-	default:
-		return item.Get
-	}
 }
 
 // exampleOf is the path of an operation with the id of an example in it, and the query of the example behind it.
@@ -172,25 +63,23 @@ func exampleOf(path, example string) string {
 	return path
 }
 
-// serveDocument serves the OpenAPI document in both of its forms. Each is encoded when it is asked for first.
-func (a *API) serveDocument(log *slog.Logger) {
-	for form, encode := range map[string]func() ([]byte, error){"yaml": a.Document, "json": a.encodeDocument} {
-		encoded := sync.OnceValues(encode)
-		a.mux.HandleFunc("GET "+DocumentPath+"."+form, func(w http.ResponseWriter, _ *http.Request) {
-			body, err := encoded()
-			if err != nil {
-				log.Error("the OpenAPI document is not served", "error", err)
-				WriteProblem(w, wire.NewProblem(wire.Internal, "the log of Plumbline says more"))
-				return
-			}
-			w.Header().Set("Content-Type", "application/openapi+"+form)
-			_, _ = w.Write(body) // a caller who does not listen needs no answer
-		})
+// serveDocument answers with the OpenAPI document in one of its forms.
+func (a *API) serveDocument(w http.ResponseWriter, form string) {
+	body, err := a.forms[form]()
+	if err != nil {
+		a.log.Error("the OpenAPI document is not served", "error", err)
+		WriteProblem(w, wire.NewProblem(wire.Internal, "the log of Plumbline says more"))
+		return
 	}
+	w.Header().Set("Content-Type", "application/openapi+"+form)
+	_, _ = w.Write(body) // a caller who does not listen needs no answer
 }
 
+// encodeDocument encodes the document of all APIs with the version of this one.
 func (a *API) encodeDocument() ([]byte, error) {
-	raw, err := json.Marshal(a.document)
+	document, info := *a.document, *a.document.Info
+	info.Version, document.Info = a.version, &info
+	raw, err := json.Marshal(&document)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the OpenAPI document: %w", err)
 	}
@@ -223,7 +112,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		WriteProblem(w, wire.NewProblem(wire.Unsupported, "send Content-Type: application/json"))
 		return
 	}
-	a.mux.ServeHTTP(w, r)
+	a.mux.ServeHTTP(w, r.WithContext(withAPI(r.Context(), a)))
 }
 
 func isJSON(contentType string) bool {

@@ -39,7 +39,7 @@ func streamEvents() operation {
 	}
 }
 
-func registerEvents(api huma.API, op huma.Operation, s *server) {
+func registerEvents(api huma.API, op huma.Operation) {
 	registry := api.OpenAPI().Components.Schemas
 	op.Responses = map[string]*huma.Response{
 		strconv.Itoa(http.StatusSwitchingProtocols): {Description: "A WebSocket. Each message is an Event."},
@@ -65,7 +65,7 @@ func registerEvents(api huma.API, op huma.Operation, s *server) {
 	api.OpenAPI().AddOperation(&op)
 	api.Adapter().Handle(&op, func(c huma.Context) {
 		r, w := humago.Unwrap(c)
-		s.streams.serve(w, r)
+		apiOf(r.Context()).streams.serve(w, r)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-dev/plumbline/internal/gitops"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
@@ -60,11 +61,14 @@ var keptStamps = []string{
 // boundAnnotations drops the annotations that decide nothing, and those that are too
 // large to be a stamp, a setting or a name.
 func boundAnnotations(all map[string]string) map[string]string {
+	if mark, there := all[gitops.ArgoCDTracking]; there {
+		all[gitops.ArgoCDTracking] = cutText(mark) // a mark counts whatever follows
+	}
 	maps.DeleteFunc(all, func(name, value string) bool {
 		if isPackageAnnotation(name) {
 			return len(value) > MaxPackageAnnotationBytes
 		}
-		return !slices.Contains(keptStamps, name) || len(value) > maxStampBytes
+		return name != gitops.ArgoCDTracking && !slices.Contains(keptStamps, name) || len(value) > maxStampBytes
 	})
 	return all
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/plumbline-dev/plumbline/internal/gitops"
 	"github.com/plumbline-dev/plumbline/pkg/readiness"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
@@ -116,12 +117,12 @@ var PackageAnnotations = []string{"meta.helm.sh/release-name", "meta.helm.sh/rel
 
 func isPackageAnnotation(name string) bool { return slices.Contains(PackageAnnotations, name) }
 
-// keptAnnotations keeps ours, those of package managers, and the one by which a
-// bookmark says that the initial list is complete.
+// keptAnnotations keeps ours, those of package managers, the mark of Argo CD, and the one by
+// which a bookmark says that the initial list is complete.
 func keptAnnotations(all map[string]string) map[string]string {
 	var kept map[string]string
 	for k, v := range all {
-		if !strings.HasPrefix(k, annotationPrefix) && k != metav1.InitialEventsAnnotationKey && !isPackageAnnotation(k) {
+		if !strings.HasPrefix(k, annotationPrefix) && k != metav1.InitialEventsAnnotationKey && k != gitops.ArgoCDTracking && !isPackageAnnotation(k) {
 			continue
 		}
 		if kept == nil {

@@ -39,7 +39,7 @@ func (k Key) String() string {
 type Object struct {
 	metav1.TypeMeta
 	// ObjectMeta holds the whole metadata but for annotations of others, of
-	// which only [PackageAnnotations] are kept, and managedFields, which are compressed beside the body.
+	// which only [PackageAnnotations] and the mark of Argo CD are kept, and managedFields, which are compressed beside the body.
 	// In a Tracker, it holds no more than the bounds of this package.
 	metav1.ObjectMeta
 	// LabelsDropped says that the object has more labels than are kept, so Labels is empty.
@@ -134,6 +134,15 @@ func (o *Object) sameContent(p *Object) bool {
 		mapsEqual(o.Annotations, p.Annotations) &&
 		mapsEqual(o.Labels, p.Labels) &&
 		slices.EqualFunc(o.OwnerReferences, p.OwnerReferences, sameOwner)
+}
+
+// HasLabelsOf says that two versions have the same labels. Labels that are not kept are compared by a digest, in
+// which owners count as well.
+func (o *Object) HasLabelsOf(p *Object) bool {
+	if o.LabelsDropped || p.LabelsDropped {
+		return o.digest == p.digest
+	}
+	return mapsEqual(o.Labels, p.Labels)
 }
 
 // isVersion tells whether two versions are one, whatever is kept of each. The content

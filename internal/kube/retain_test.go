@@ -307,6 +307,7 @@ func TestMetadataBeyondTheBoundsIsNotKept(t *testing.T) {
 			Annotations: map[string]string{
 				"plumbline.dev/writer": "ci", "plumbline.dev/writer-groups": strings.Repeat("g", maxStampBytes+1), "plumbline.dev/other": "x",
 				"meta.helm.sh/release-name": strings.Repeat("n", MaxPackageAnnotationBytes+1), "meta.helm.sh/release-namespace": "shop",
+				"argocd.argoproj.io/tracking-id": strings.Repeat("t", maxStampBytes+1),
 			},
 		}}
 	}
@@ -318,7 +319,9 @@ func TestMetadataBeyondTheBoundsIsNotKept(t *testing.T) {
 	if len(o.OwnerReferences) != 1 || o.OwnerReferences[0].Kind != "ReplicaSet" || !isController(o.OwnerReferences[0]) {
 		t.Errorf("the owners are %+v", o.OwnerReferences)
 	}
-	want := map[string]string{"plumbline.dev/writer": "ci", "meta.helm.sh/release-namespace": "shop"}
+	want := map[string]string{
+		"plumbline.dev/writer": "ci", "meta.helm.sh/release-namespace": "shop", "argocd.argoproj.io/tracking-id": strings.Repeat("t", maxTextBytes),
+	}
 	if diff := cmp.Diff(want, o.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}

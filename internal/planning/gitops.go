@@ -13,11 +13,11 @@ import (
 )
 
 // gitOpsTool names the tool that would put an object back itself; empty when none
-// would. A tool leaves labels on what it applies, and is a field manager of it.
-// Both can be forged, or be left over; a mark too many only means that a person is
+// would. A tool leaves labels and annotations on what it applies, and is a field manager of it.
+// All can be forged, or be left over; a mark too many only means that a person is
 // asked.
 func gitOpsTool(o *kube.Object) (string, error) {
-	if tool := gitops.Marked(o.Labels); tool != "" {
+	if tool := gitops.Marked(o.Labels, o.Annotations); tool != "" {
 		return tool, nil
 	}
 	raw, err := o.ManagedFieldsJSON()

@@ -100,7 +100,10 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"somebody trusted":               {func(c *cluster) { web(c).Status.Findings[0].Actor.Class = v1alpha1.ActorTrusted }, planner.ReasonUnattributed, ""},
 		"findings that did not fit":      {func(c *cluster) { web(c).Status.FindingsTotal = 2 }, planner.ReasonUnattributed, ""},
 		"a label of Argo CD":             {func(c *cluster) { c.Objects["web"].Labels["argocd.argoproj.io/instance"] = "shop" }, planner.ReasonGitOps, "Argo CD"},
-		"labels of Flux":                 {func(c *cluster) { c.Objects["web"].Labels["kustomize.toolkit.fluxcd.io/name"] = "shop" }, planner.ReasonGitOps, "Flux"},
+		"an object that Argo CD tracks by an annotation": {func(c *cluster) {
+			c.Objects["web"].Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "shop:apps/Deployment:shop/web"}
+		}, planner.ReasonGitOps, "Argo CD"},
+		"labels of Flux": {func(c *cluster) { c.Objects["web"].Labels["kustomize.toolkit.fluxcd.io/name"] = "shop" }, planner.ReasonGitOps, "Flux"},
 		"a field manager of Flux": {func(c *cluster) {
 			c.Objects["web"].ManagedFields = []metav1.ManagedFieldsEntry{managedBy("kubectl"), managedBy("helm-controller")}
 		}, planner.ReasonGitOps, "Flux"},

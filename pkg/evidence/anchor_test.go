@@ -42,27 +42,6 @@ func TestACheckpointStandsWhateverIsSaidLater(t *testing.T) {
 	}
 }
 
-// Whoever moves the head on without end displaces no checkpoint of before, but by time.
-func TestManyHeadsDisplaceNoEarlierCheckpoint(t *testing.T) {
-	points, n := []evidence.Checkpoint{point(1, noon)}, int64(1)
-	holds := func(at time.Time) bool {
-		return slices.ContainsFunc(points, func(p evidence.Checkpoint) bool { return p.At.Equal(at) })
-	}
-	for now := noon; now.Before(noon.Add(40 * 24 * time.Hour)); now = now.Add(time.Minute) {
-		n++
-		points = evidence.AddCheckpoint(points, point(n, now).Head, now)
-		if age := now.Sub(noon); age <= 30*24*time.Hour && !holds(noon) {
-			t.Fatalf("the first checkpoint is gone after %s", age)
-		}
-	}
-	if holds(noon) {
-		t.Error("the first checkpoint stays for ever")
-	}
-	if len(points) > 12+24+31+2 || points[len(points)-1].Sequence != n {
-		t.Errorf("%d checkpoints stay, the last one at %d", len(points), points[len(points)-1].Sequence)
-	}
-}
-
 func TestCheckpoints_AreReadAsTheyAreWritten(t *testing.T) {
 	got, err := evidence.ParseCheckpoints(`[{"sequence":3,"digest":"` + digest("3") + `","at":"2026-11-21T12:00:00Z"}]`)
 	if diff := cmp.Diff([]evidence.Checkpoint{point(3, noon)}, got); diff != "" || err != nil {

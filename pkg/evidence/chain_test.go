@@ -4,12 +4,10 @@ package evidence_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/evidence"
 	"github.com/plumbline-dev/plumbline/pkg/evidence/storetest"
@@ -181,78 +179,5 @@ func TestCatchUp_FollowsNoOtherHistory(t *testing.T) {
 	var conflict *evidence.ConflictError
 	if !errors.As(err, &conflict) || conflict.Want != first.Digest || conflict.Have != digest("9") || tail.Head != first.Head() || found != nil {
 		t.Errorf("got %v, %d records, %v", tail, len(found), err)
-	}
-}
-
-// twin is the naive chain: the events in order.
-type twin struct{ events []string }
-
-// TestAppend_LikeTheNaiveChain: two writers with heads of their own, answers
-// that are lost and heads that are not kept. Whatever happens, the store holds
-// each event once, in one chain that verifies, and every event that a writer was
-// told is there is there.
-func TestAppend_LikeTheNaiveChain(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		store := &storetest.Memory{}
-		writers := []evidence.Writer{writer(t, store, 1), writer(t, store, 1)}
-		heads := make([]evidence.Head, len(writers))
-		naive := twin{}
-		for i := range rapid.IntRange(1, 25).Draw(rt, "actions") {
-			who := rapid.IntRange(0, len(writers)-1).Draw(rt, "who")
-			fault := rapid.SampledFrom([]string{"", "", storetest.BeforeCreate, storetest.AfterCreate}).Draw(rt, "fault")
-			store.Fault = func(op string) error {
-				if op == fault {
-					return errors.New("lost")
-				}
-				return nil
-			}
-			r := step(int32(i))
-			s, err := writers[who].Append(t.Context(), heads[who], r)
-			store.Fault = nil
-			switch taken := (*evidence.TakenError)(nil); {
-			case errors.As(err, &taken):
-				if int(heads[who].Sequence) >= len(naive.events) {
-					rt.Fatalf("taken, and nothing is there: %v", err)
-				}
-				tail, _, err := writers[who].CatchUp(t.Context(), policyUID, heads[who], nil)
-				if err != nil {
-					rt.Fatal(err)
-				}
-				heads[who] = tail.Head
-				if heads[who].Sequence != int64(len(naive.events)) {
-					rt.Fatalf("caught up to %d of %d", heads[who].Sequence, len(naive.events))
-				}
-				if s, err = writers[who].Append(t.Context(), heads[who], r); err != nil {
-					rt.Fatal(err)
-				}
-				naive.events = append(naive.events, r.ID())
-			case err != nil:
-				if fault == storetest.AfterCreate && int(heads[who].Sequence) == len(naive.events) {
-					naive.events = append(naive.events, r.ID())
-				}
-				continue // the head is not kept, the event is lost or caught up with
-			default:
-				naive.events = append(naive.events, r.ID())
-			}
-			if rapid.Bool().Draw(rt, "kept") {
-				heads[who] = s.Head()
-			}
-		}
-		checkTwin(rt, t, store, naive)
-	})
-}
-
-func checkTwin(rt *rapid.T, t *testing.T, store *storetest.Memory, naive twin) {
-	var events []string
-	report, err := evidence.Verify(t.Context(), store, keyring(t, key(t, 1), key(t, 2)),
-		evidence.Options{Each: func(s evidence.Sealed) { events = append(events, s.Record.ID()) }})
-	if err != nil {
-		rt.Fatal(err)
-	}
-	if !report.OK() {
-		rt.Fatalf("%v", report.Problems)
-	}
-	if fmt.Sprint(events) != fmt.Sprint(naive.events) {
-		rt.Fatalf("the store tells %v, want %v", events, naive.events)
 	}
 }

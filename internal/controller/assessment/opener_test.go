@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -37,11 +36,7 @@ func planEnded(states ...v1alpha1.StepState) *v1alpha1.RemediationPlan {
 // opened are the assessments that a look at a plan creates, with how long each leaves its target alone.
 func opened(t *testing.T, creates func() error, objects ...client.Object) (map[string]time.Duration, error) {
 	t.Helper()
-	known := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(known); err != nil {
-		t.Fatal(err)
-	}
-	c := fakeclient.NewBuilder(known).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+	c := fakeclient.NewBuilder(kinds()).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
 			if err := creates(); err != nil {
 				return err

@@ -15,10 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -135,16 +133,14 @@ func decode(d *appsv1.Deployment) *kube.Object {
 	return object
 }
 
+var kinds = fakeclient.KindsOf(v1alpha1.AddToScheme, appsv1.AddToScheme, corev1.AddToScheme)
+
 func newWorld(t *testing.T, a *v1alpha1.EffectivenessAssessment, objects ...client.Object) *world {
 	t.Helper()
-	types := runtime.NewScheme()
-	if err := errors.Join(scheme.AddToScheme(types), v1alpha1.AddToScheme(types)); err != nil {
-		t.Fatal(err)
-	}
 	w := &world{t: t, clock: testingclock.NewFakePassiveClock(noon), target: deployment("shop:1")}
 	baseline := &v1alpha1.Baseline{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deployments.apps.web"}}
 	objects = append(objects, a, baseline)
-	w.client = fakeclient.NewBuilder(types).WithObjects(objects...).WithStatusSubresource(a, baseline).WithInterceptorFuncs(interceptor.Funcs{
+	w.client = fakeclient.NewBuilder(kinds()).WithObjects(objects...).WithStatusSubresource(a, baseline).WithInterceptorFuncs(interceptor.Funcs{
 		SubResourcePatch: w.patch,
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			w.reads++

@@ -114,10 +114,7 @@ func (r *Reconciler) fillTargets(ctx context.Context, f *work.Facts) (err error)
 
 // toolOf names the tool of GitOps that applies an object; empty if none does.
 func toolOf(object *unstructured.Unstructured) string {
-	if tool := gitops.Marked(object.GetLabels()); tool != "" {
-		return tool
-	}
-	return gitops.Marked(object.GetAnnotations())
+	return gitops.Marked(object.GetLabels(), object.GetAnnotations())
 }
 
 func (r *Reconciler) readRelease(ctx context.Context, w *v1alpha1.ReleaseWork) (*v1alpha1.ABRelease, error) {

@@ -22,7 +22,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -176,14 +175,10 @@ func (w *world) newBaseline() *v1alpha1.Baseline {
 	}
 }
 
+var allKinds = fakeclient.KindsOf(v1alpha1.AddToScheme, authorizationv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme)
+
 func (w *world) newClient() client.Client {
-	kinds := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(kinds); err != nil {
-		w.Fatal(err)
-	}
-	if err := errors.Join(authorizationv1.AddToScheme(kinds), corev1.AddToScheme(kinds), policyv1.AddToScheme(kinds)); err != nil {
-		w.Fatal(err)
-	}
+	kinds := allKinds()
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), meta.RESTScopeNamespace)

@@ -105,7 +105,13 @@ func TestWhatIsLeftAlone(t *testing.T) {
 			drift:  func(d *Drift) { d.Severity.Score, d.Severity.FirstScore = 69, new(int32(45)) },
 			want:   ReasonNotEscalated,
 		},
-		"what is too young":                    {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-14 * time.Minute) }, want: ReasonTooYoung, until: epoch.Add(time.Minute)},
+		"what is too young": {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-14 * time.Minute) }, want: ReasonTooYoung, until: epoch.Add(time.Minute)},
+		"what was never seen first may be young": {
+			drift: func(d *Drift) { d.FirstSeen = time.Time{} }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.MaximumDriftAge = nil }, want: ReasonTooYoung,
+		},
+		"what was never seen first is old enough for no age": {
+			drift: func(d *Drift) { d.FirstSeen = time.Time{} }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.MinimumDriftAge, p.MaximumDriftAge = duration(0), nil },
+		},
 		"what is just old enough is put back":  {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-15 * time.Minute) }},
 		"what is just not too old is put back": {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-24 * time.Hour) }},
 		"what is too old":                      {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-24*time.Hour - time.Second) }, want: ReasonTooOld},

@@ -185,6 +185,9 @@ func age(in *Input, d *Drift) Obstacle {
 		return Obstacle{}
 	}
 	spec := &in.Policy.Spec
+	if spec.MinimumDriftAge != nil && spec.MinimumDriftAge.Duration > 0 && d.FirstSeen.IsZero() {
+		return obstacle(ReasonTooYoung, "its age is unknown, and it is acted upon at %s", spec.MinimumDriftAge.Duration)
+	}
 	old := max(0, in.Now.Sub(d.FirstSeen))
 	if spec.MinimumDriftAge != nil && old < spec.MinimumDriftAge.Duration {
 		o := obstacle(ReasonTooYoung, "it is %s old, and acted upon at %s", old.Truncate(time.Second), spec.MinimumDriftAge.Duration)

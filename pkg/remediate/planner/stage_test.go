@@ -41,7 +41,12 @@ func TestPeopleAreToldFirstAndTheDriftIsPutBackWhenItIsOlderOrWorse(t *testing.T
 			want: ReasonNotifyStage, until: epoch.Add(61 * time.Minute),
 		},
 		"a drift of unknown age is told": {
-			age: duration(time.Hour), change: func(in *Input, d *Drift) { in.Policy.Spec.MaximumDriftAge, d.FirstSeen = nil, time.Time{} }, want: ReasonNotifyStage,
+			age: duration(time.Hour), change: func(in *Input, d *Drift) {
+				in.Policy.Spec.MinimumDriftAge, in.Policy.Spec.MaximumDriftAge, d.FirstSeen = nil, nil, time.Time{}
+			}, want: ReasonNotifyStage,
+		},
+		"a drift of unknown age may be too young for the policy": {
+			age: duration(time.Hour), change: func(in *Input, d *Drift) { in.Policy.Spec.MaximumDriftAge, d.FirstSeen = nil, time.Time{} }, want: ReasonTooYoung,
 		},
 		"a drift that is too young for the policy is not told": {
 			age: duration(time.Hour), change: func(_ *Input, d *Drift) { d.FirstSeen = epoch }, want: ReasonTooYoung, until: epoch.Add(15 * time.Minute),
