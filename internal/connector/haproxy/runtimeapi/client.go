@@ -95,6 +95,12 @@ func (c Client) ask(ctx context.Context, command string) (said string, err error
 	if _, err := io.WriteString(conn, command+"\n"); err != nil {
 		return "", err
 	}
+	// The master keeps a connection whose other side may have another command.
+	if half, is := conn.(*net.UnixConn); is {
+		if err := half.CloseWrite(); err != nil {
+			return "", err
+		}
+	}
 	answer, err := io.ReadAll(io.LimitReader(conn, maxAnswer+1))
 	if len(answer) > maxAnswer {
 		return "", fmt.Errorf("the answer has more than %d bytes", maxAnswer)

@@ -3,7 +3,6 @@
 package runtimeapi
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"net"
@@ -34,8 +33,8 @@ func start(t *testing.T, answers map[string]string) *program {
 			if err != nil {
 				return
 			}
-			command, _ := bufio.NewReader(c).ReadString('\n')
-			command = strings.TrimSuffix(command, "\n")
+			sent, _ := io.ReadAll(c) // as the master does, to the end
+			command := strings.TrimSuffix(string(sent), "\n")
 			p.mu.Lock()
 			p.asked = append(p.asked, command)
 			p.mu.Unlock()
