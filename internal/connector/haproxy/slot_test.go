@@ -76,7 +76,7 @@ func TestWhateverEndpointsComeAndGo(t *testing.T) {
 				if s.Address.IsValid() && busy[i] && s.State == Draining && next[i].Address != s.Address {
 					t.Fatalf("busy slot %d has gone from %v to %v", i, s, next[i])
 				}
-				if s.State == Serving && !(next[i].Address == s.Address && next[i].State != Empty) {
+				if s.State == Serving && (next[i].Address != s.Address || next[i].State == Empty) {
 					t.Fatalf("slot %d went from %v to %v without draining", i, s, next[i])
 				}
 			}

@@ -63,7 +63,7 @@ type Program struct {
 // Start one with configurations. It is stopped when the test ends.
 func Start(tb testing.TB, files ...string) *Program {
 	tb.Helper()
-	folder, err := os.MkdirTemp("", "haproxy") // the path of a socket has at most 107 bytes
+	folder, err := os.MkdirTemp("", "haproxy") //nolint:usetesting // the path of a socket has at most 107 bytes
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -189,8 +189,7 @@ func forced(s ir.Service) ir.Service {
 	return s
 }
 
-// arm is where Envoy sends a visitor: to the segment of xxHash64 of salt, | and value, modulo the total
-// (test/integration/envoyxds shows the same of an Envoy).
+// arm is the variation of a visitor's bucket: xxHash64 of salt, | and value, modulo the total.
 func arm(r *traffic.Routing, visitor string) string {
 	bucket := traffic.Weight(xxhash.Sum64String(r.Salt+"|"+visitor) % uint64(traffic.Total)) //nolint:gosec // below the total
 	for _, s := range r.Shares.Layout() {

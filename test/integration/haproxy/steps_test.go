@@ -122,7 +122,7 @@ func TestARamp(t *testing.T) {
 	for i, percent := range []traffic.Weight{1, 5, 25, 50, 100} {
 		s := split(byUser, percent*100, uint64(i+2), stableAt, canaryAt)
 		st.carryOut(s)
-		for user := range 100 {
+		for user := range 60 {
 			name := fmt.Sprint("user-", user)
 			got, err := asker.ask(t, http.MethodPost, st.address, "x-user", name)
 			must(t, err)

@@ -6,6 +6,7 @@ package haproxy
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -38,16 +39,16 @@ func pipelined(t *testing.T, address, header string, visitors []string) []string
 			response, err := http.ReadResponse(reader, nil)
 			must(t, err)
 			_, err = io.Copy(io.Discard, response.Body)
-			must(t, err)
+			must(t, errors.Join(err, response.Body.Close()))
 			variations = append(variations, response.Header.Get("Variation"))
 		}
 	}
 	return variations
 }
 
-// Visitors stay where an Envoy has them, by header and by cookie: of eight variations in uneven ranges,
-// each of 10,000 has that of its bucket.
-func TestVisitorsAreWhereEnvoyHasThem(t *testing.T) {
+// A visitor has the same variation at an Envoy and at a HAProxy, by header and by cookie: of eight in
+// uneven ranges, each of 10,000 visitors has that of its bucket.
+func TestVisitorsHaveTheSameVariationAtEnvoyAndHAProxy(t *testing.T) {
 	shares := traffic.Shares{{Variation: "v0", Weight: traffic.Total}}
 	slots := []ir.Slot{slot("v0", upstream(t, "v0", 0))}
 	for i, weight := range []traffic.Weight{1, 10, 99, 500, 1_000, 1_117, 2_500} {
@@ -73,9 +74,10 @@ func TestVisitorsAreWhereEnvoyHasThem(t *testing.T) {
 				visitors = append(visitors, fmt.Sprintf(tc.visitor, i))
 			}
 			seen := map[string]int{}
+			atEnvoy := pipelined(t, startEnvoy(t, s), tc.header, visitors)
 			for i, got := range pipelined(t, st.address, tc.header, visitors) {
-				if want := arm(s.Routing, visitors[i]); got != want {
-					t.Fatalf("%s is at %s, want %s", visitors[i], got, want)
+				if want := arm(s.Routing, visitors[i]); got != want || atEnvoy[i] != want {
+					t.Fatalf("%s is at %s by HAProxy and at %s by Envoy, want %s", visitors[i], got, atEnvoy[i], want)
 				}
 				seen[got]++
 			}
