@@ -20,8 +20,8 @@ type Program struct {
 	Splits string
 }
 
-// Laggard is a worker that does not have an entry.
-type Laggard struct {
+// OutOfSync is a worker that does not have an entry.
+type OutOfSync struct {
 	PID int
 	// Old says that the worker is one of before a reload, which answers on kept connections alone.
 	Old bool
@@ -30,7 +30,7 @@ type Laggard struct {
 	Why error
 }
 
-func (l Laggard) String() string { return fmt.Sprintf("worker %d: %v", l.PID, l.Why) }
+func (o OutOfSync) String() string { return fmt.Sprintf("worker %d: %v", o.PID, o.Why) }
 
 // Entries of ports that a split divides.
 func Entries(ports []envoyxds.Port) []Entry {
@@ -61,9 +61,9 @@ func (p Program) Set(ctx context.Context, entries []Entry) error {
 	})
 }
 
-// Prove reads each entry back from each worker. Without laggards, and without an error, the entries
-// are in force for each request that begins from now on.
-func (p Program) Prove(ctx context.Context, entries []Entry) (laggards []Laggard, err error) {
+// Prove reads each entry back from each worker. With no worker out of sync, and without an
+// error, the entries are in force for each request that begins from now on.
+func (p Program) Prove(ctx context.Context, entries []Entry) (late []OutOfSync, err error) {
 	err = p.each(ctx, func(worker runtimeapi.Client, old bool) error {
 		for _, e := range entries {
 			value, found, err := worker.GetMap(ctx, p.Splits, e.Key)
@@ -77,12 +77,12 @@ func (p Program) Prove(ctx context.Context, entries []Entry) (laggards []Laggard
 				err = CheckEntry(e, value)
 			}
 			if err != nil {
-				laggards = append(laggards, Laggard{worker.PID, old, e.Key, err})
+				late = append(late, OutOfSync{worker.PID, old, e.Key, err})
 			}
 		}
 		return nil
 	})
-	return laggards, err
+	return late, err
 }
 
 // each visits all workers. One that ends meanwhile answers no requests; a worker that begins meanwhile

@@ -32,7 +32,7 @@ import (
 
 // startEnvoy has an Envoy carry a Service out at the address that is returned. Its resources are in the
 // bootstrap, so that no discovery server is needed.
-func startEnvoy(t *testing.T, s ir.Service) string {
+func startEnvoy(t testing.TB, s ir.Service) string {
 	t.Helper()
 	s.Namespace, s.Name = "shop", "web"
 	resources, err := envoyxds.Resources(ir.Mesh{Services: []ir.Service{s}}, nil)
@@ -81,7 +81,7 @@ func startEnvoy(t *testing.T, s ir.Service) string {
 }
 
 // withRoute puts a route into a listener that would ask for it.
-func withRoute(t *testing.T, l *listenerv3.Listener, route *routev3.RouteConfiguration) {
+func withRoute(t testing.TB, l *listenerv3.Listener, route *routev3.RouteConfiguration) {
 	t.Helper()
 	filter, manager := l.FilterChains[0].Filters[0], &hcmv3.HttpConnectionManager{}
 	must(t, filter.GetTypedConfig().UnmarshalTo(manager))
@@ -92,7 +92,7 @@ func withRoute(t *testing.T, l *listenerv3.Listener, route *routev3.RouteConfigu
 }
 
 // open reads a resource as it is sent.
-func open(t *testing.T, body []byte, into proto.Message) {
+func open(t testing.TB, body []byte, into proto.Message) {
 	t.Helper()
 	packed := &anypb.Any{}
 	must(t, errors.Join(proto.Unmarshal(body, packed), packed.UnmarshalTo(into)))

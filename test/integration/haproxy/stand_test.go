@@ -48,8 +48,8 @@ type stand struct {
 	structure       string
 }
 
-// newStand starts one that carries a Service out.
-func newStand(t testing.TB, s ir.Service) *stand {
+// newStand starts one that carries a Service out, with more sections of the user.
+func newStand(t testing.TB, s ir.Service, sections ...string) *stand {
 	t.Helper()
 	st := &stand{TB: t, folder: t.TempDir(), address: freeport.Address(t)}
 	suffix := ""
@@ -64,7 +64,7 @@ func newStand(t testing.TB, s ir.Service) *stand {
 frontend web
   bind %s%s
   use_backend plb_shop_web
-`, st.address, suffix), 0o600))
+%s`, st.address, suffix, strings.Join(sections, "")), 0o600))
 	st.write(st.ports(s))
 	st.program = haproxy.Start(t, st.file("user.cfg"), st.file(connector.ConfigFile))
 	return st
@@ -141,7 +141,7 @@ func (st *stand) splits() connector.Program {
 	return connector.Program{Master: st.program.Master, Splits: st.file(connector.SplitsFile)}
 }
 
-func (st *stand) prove(s ir.Service) []connector.Laggard {
+func (st *stand) prove(s ir.Service) []connector.OutOfSync {
 	st.Helper()
 	late, err := st.splits().Prove(st.Context(), connector.Entries(st.ports(s)))
 	must(st, err)
