@@ -3,10 +3,12 @@
 package haproxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/plumbline-dev/plumbline/internal/connector/haproxy/runtimeapi"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
@@ -43,51 +45,79 @@ func Entries(ports []envoyxds.Port) []Entry {
 	return all
 }
 
-// Set gives each worker the entries. A worker with other rules keeps its own, because it knows the
-// entry by another key; it is found by [Program.Prove]. An error is about the first entry that a worker
-// did not take.
+// workerPatience bounds the time for one worker, so that a worker that hangs keeps no other one waiting.
+const workerPatience = 2 * time.Second
+
+// Set gives each worker the entries. A worker of before a reload that has other rules keeps its own,
+// because it knows the entry by another key; it is found by [Program.Prove]. An error is about the
+// workers that did not take the entries; all others have them.
 func (p Program) Set(ctx context.Context, entries []Entry) error {
-	return p.each(ctx, func(worker runtimeapi.Client, old bool) error {
-		for _, e := range entries {
-			_, found, err := worker.GetMap(ctx, p.Splits, e.Key)
-			if err == nil && (found || !old) {
-				err = worker.SetMap(ctx, p.Splits, e.Key, e.Value)
-			}
-			if err != nil {
-				return err
-			}
+	var errs []error
+	err := p.each(ctx, func(ctx context.Context, worker runtimeapi.Client, old bool) {
+		if err := p.setIn(ctx, worker, old, entries); err != nil && !isGone(err) {
+			errs = append(errs, fmt.Errorf("setting the entries of worker %d: %w", worker.PID, err))
 		}
-		return nil
 	})
+	return errors.Join(append(errs, err)...)
 }
 
-// Prove reads each entry back from each worker. With no worker out of sync, and without an
-// error, the entries are in force for each request that begins from now on.
+func (p Program) setIn(ctx context.Context, worker runtimeapi.Client, old bool, entries []Entry) error {
+	for _, e := range entries {
+		_, found, err := worker.GetMap(ctx, p.Splits, e.Key)
+		if err == nil && (found || !old) {
+			err = worker.SetMap(ctx, p.Splits, e.Key, e.Value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Prove reads each entry back from each worker. With no worker out of sync, and without an error, the
+// entries are in force for each request that begins from now on. A worker that does not answer is out
+// of sync.
 func (p Program) Prove(ctx context.Context, entries []Entry) (late []OutOfSync, err error) {
-	err = p.each(ctx, func(worker runtimeapi.Client, old bool) error {
+	err = p.each(ctx, func(ctx context.Context, worker runtimeapi.Client, old bool) {
+		var ofWorker []OutOfSync
 		for _, e := range entries {
-			value, found, err := worker.GetMap(ctx, p.Splits, e.Key)
-			var gone *runtimeapi.GoneError
-			switch {
-			case errors.As(err, &gone):
-				return err
-			case err == nil && !found:
-				err = fmt.Errorf("%s is not there", e.Key)
-			case err == nil:
-				err = CheckEntry(e, value)
+			why, err := p.proveIn(ctx, worker, e)
+			if isGone(err) {
+				return
 			}
-			if err != nil {
-				late = append(late, OutOfSync{worker.PID, old, e.Key, err})
+			if err = cmp.Or(why, err); err != nil {
+				ofWorker = append(ofWorker, OutOfSync{worker.PID, old, e.Key, err})
+			}
+			if ctx.Err() != nil {
+				break // it hangs
 			}
 		}
-		return nil
+		late = append(late, ofWorker...)
 	})
 	return late, err
 }
 
-// each visits all workers. One that ends meanwhile answers no requests; a worker that begins meanwhile
-// is visited as well.
-func (p Program) each(ctx context.Context, visit func(worker runtimeapi.Client, old bool) error) error {
+// proveIn says why a worker does not have an entry, or that it cannot be asked.
+func (p Program) proveIn(ctx context.Context, worker runtimeapi.Client, e Entry) (why, err error) {
+	value, found, err := worker.GetMap(ctx, p.Splits, e.Key)
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return fmt.Errorf("%s is not there", e.Key), nil
+	default:
+		return CheckEntry(e, value), nil
+	}
+}
+
+// isGone says whether the worker has ended meanwhile, so that it answers no requests.
+func isGone(err error) bool {
+	var gone *runtimeapi.GoneError
+	return errors.As(err, &gone)
+}
+
+// each visits all workers, those as well that begin meanwhile.
+func (p Program) each(ctx context.Context, visit func(ctx context.Context, worker runtimeapi.Client, old bool)) error {
 	var visited []int
 	for {
 		present, old, err := runtimeapi.Client{Socket: p.Master}.Workers(ctx)
@@ -103,13 +133,16 @@ func (p Program) each(ctx context.Context, visit func(worker runtimeapi.Client, 
 				continue
 			}
 			visited = append(visited, pid)
-			var gone *runtimeapi.GoneError
-			if err := visit(runtimeapi.Client{Socket: p.Master, PID: pid}, slices.Contains(old, pid)); err != nil && !errors.As(err, &gone) {
-				return err
-			}
+			p.visitOne(ctx, runtimeapi.Client{Socket: p.Master, PID: pid}, slices.Contains(old, pid), visit)
 		}
 		if len(visited) == before {
 			return nil
 		}
 	}
+}
+
+func (p Program) visitOne(ctx context.Context, worker runtimeapi.Client, old bool, visit func(ctx context.Context, worker runtimeapi.Client, old bool)) {
+	ctx, cancel := context.WithTimeout(ctx, workerPatience)
+	defer cancel()
+	visit(ctx, worker, old)
 }

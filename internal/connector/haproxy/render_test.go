@@ -3,6 +3,7 @@
 package haproxy
 
 import (
+	"bytes"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
@@ -188,4 +190,62 @@ func TestNamesOfBackendsAreRead(t *testing.T) {
 			t.Errorf("%q is read as %+v", name, slot)
 		}
 	}
+}
+
+// hostile is a text that somebody hopes to mean more than it should, whole or as a part of a harmless one.
+func hostile(t *rapid.T, what string) string {
+	if rapid.IntRange(0, 4).Draw(t, what+" is any") == 0 {
+		return string(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, what))
+	}
+	parts := rapid.SampledFrom([]string{
+		"x-user", "canary", "a", "\r\n", "\n", "\x00", "'", `"`, "$HOME", "%[env(HOME)]", "%", ")", "(", ",", " ", "#", "{", "}", `\`, ";", "|", ":", "@", "_", "-", "ü", "\xff",
+		"if TRUE", "use_backend other", strings.Repeat("n", 65), strings.Repeat("v", 257),
+	})
+	return strings.Join(rapid.SliceOfN(parts, 1, 3).Draw(t, what), "")
+}
+
+// Whatever a port has: it is refused, or each file has the lines of a harmless one, and two lines for each
+// header more.
+func TestWhateverAPortHasItIsRefusedOrHarmless(t *testing.T) {
+	lines := func(f Files) [3]int {
+		return [3]int{bytes.Count(f.Config, []byte("\n")), bytes.Count(f.Splits, []byte("\n")), bytes.Count(f.Matches, []byte("\n"))}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		kind := traffic.KeyKind(rapid.IntRange(0, 3).Draw(t, "kind"))
+		either := func(harmless, what string) string {
+			return rapid.SampledFrom([]string{harmless, hostile(t, what)}).Draw(t, what+" or not")
+		}
+		p := divided(traffic.Key{Kind: kind, Name: "x-user"}, 500, forced)
+		p.Division.Salt = "s1"
+		harmless, err := Render(options, []envoyxds.Port{p}, PlaceArms(nil, []envoyxds.Port{p}, idle))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Namespace, p.Service = either("shop", "namespace"), either("web", "service")
+		p.Division.Key.Name, p.Division.Key.Domain, p.Division.Salt = either("x-user", "key"), either("", "domain"), either("s1", "salt")
+		variation := either("canary", "variation")
+		for i := range p.Arms[:2] {
+			p.Arms[i].Variation = variation
+		}
+		p.Division.Segments[0].Variation = variation
+		for i := range p.Division.Forced {
+			f := &p.Division.Forced[i]
+			f.Header, f.Value = map[string]string{"x-variation": either("x-variation", "override"), "x-group": either("x-group", "header")}[f.Header], either(f.Value, "value")
+			if f.Variation == "canary" {
+				f.Variation = variation
+			}
+		}
+		files, err := Render(options, []envoyxds.Port{p}, PlaceArms(nil, []envoyxds.Port{p}, idle))
+		if err != nil {
+			return
+		}
+		if got, want := lines(files), lines(harmless); got[0] > want[0]+4 || got[1] != want[1] || got[2] > want[2] {
+			t.Fatalf("the files have %v lines, want %v:\n%s", got, want, files.Config)
+		}
+		for line := range bytes.Lines(files.Config) {
+			if bytes.ContainsFunc(line[:len(line)-1], func(r rune) bool { return r < ' ' || r == 0x7f }) || bytes.Count(line, []byte("'"))%2 != 0 {
+				t.Fatalf("line %q", line)
+			}
+		}
+	})
 }

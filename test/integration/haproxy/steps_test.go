@@ -8,16 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/coder/websocket"
 
 	connector "github.com/plumbline-dev/plumbline/internal/connector/haproxy"
 	"github.com/plumbline-dev/plumbline/internal/connector/haproxy/runtimeapi"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/test/harness/haproxy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -309,5 +314,85 @@ func TestTheStableVariationAnswersForOneWithoutEndpoints(t *testing.T) {
 	want := connector.Counts{Answered: 20, FailedOver: 20}
 	if counted[canaryArm] != want || counted[stableArm].Answered != 0 {
 		t.Errorf("counted %+v, want %+v of the canary", counted, want)
+	}
+}
+
+// What the Runtime API has changed is in the files as well, so a program that starts again has it.
+func TestAProgramThatStartsAgainHasTheSplit(t *testing.T) {
+	stableAt, canaryAt := upstream(t, "stable", 0), upstream(t, "canary", 0)
+	st := newStand(t, split(byUser, 1_000, 1, stableAt, canaryAt))
+	s := split(byUser, 6_000, 2, canaryAt, stableAt) // other endpoints too
+	st.carryOut(s)
+	st.program.Stop()
+	st.program = haproxy.Start(t, st.file("user.cfg"), st.file(connector.ConfigFile))
+	if late := st.prove(s); len(late) > 0 {
+		t.Errorf("late: %v", late)
+	}
+	names, c := map[string]string{"stable": "canary", "canary": "stable"}, newClient(false)
+	for i := range 50 {
+		user := fmt.Sprint("user-", i)
+		got, err := c.ask(t, http.MethodGet, st.address, "x-user", user)
+		must(t, err)
+		if want := names[arm(s.Routing, user)]; got.variation != want {
+			t.Fatalf("%s is answered by %s, want %s", user, got.variation, want)
+		}
+	}
+}
+
+// A worker that hangs is out of sync, and has the split when it goes on.
+func TestAWorkerThatHangsIsNoProof(t *testing.T) {
+	stableAt, canaryAt := upstream(t, "stable", 0), upstream(t, "canary", 0)
+	s := split(byUser, 1_000, 1, stableAt, canaryAt)
+	st := newStand(t, s)
+	worker := st.program.Worker().PID
+	must(t, syscall.Kill(worker, syscall.SIGSTOP))
+	late := st.prove(s)
+	must(t, syscall.Kill(worker, syscall.SIGCONT))
+	if len(late) != 1 || late[0].PID != worker {
+		t.Errorf("late: %v, want the worker %d that hangs", late, worker)
+	}
+	if late := st.prove(s); len(late) > 0 {
+		t.Errorf("late when it goes on: %v", late)
+	}
+}
+
+// A WebSocket goes on through steps and a reload; the worker that has it stays to be asked.
+func TestAWebSocketOutlivesStepsAndAReload(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.CloseNow() }() // when the client is gone
+		for {
+			kind, text, err := conn.Read(r.Context())
+			if err != nil || conn.Write(r.Context(), kind, text) != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	echoAt, canaryAt := server.Listener.Addr().String(), upstream(t, "canary", 0)
+	st := newStand(t, split(byUser, 0, 1, echoAt, canaryAt))
+	conn, _, err := websocket.Dial(t.Context(), "ws://"+st.address+"/", nil) //nolint:bodyclose // the library says that it needs no end
+	must(t, err)
+	defer func() { _ = conn.CloseNow() }() // all was read
+	echo := func(text string) {
+		t.Helper()
+		must(t, conn.Write(t.Context(), websocket.MessageText, []byte(text)))
+		if _, got, err := conn.Read(t.Context()); err != nil || string(got) != text {
+			t.Fatalf("%q comes back as %q (%v)", text, got, err)
+		}
+	}
+	for i := range 100 {
+		st.carryOut(split(byUser, traffic.Weight(i)*100, uint64(i+2), echoAt, canaryAt)) //nolint:gosec // positive
+		echo(fmt.Sprint("step ", i))
+	}
+	s := split(byUser, traffic.Total, 200, echoAt, canaryAt)
+	s.Settings.ConnectTimeout = 2 * time.Second
+	st.carryOut(s)
+	echo("after a reload")
+	if n := st.workers(); n != 2 {
+		t.Errorf("there are %d workers, want the one of before as well", n)
 	}
 }
