@@ -94,7 +94,14 @@ func (p Program) Prove(ctx context.Context, entries []Entry) (late []OutOfSync, 
 		}
 		late = append(late, ofWorker...)
 	})
-	return late, err
+	if err != nil || len(late) == 0 {
+		return late, err
+	}
+	// One that ended while it was asked has broken off its answer.
+	present, old, err := runtimeapi.Client{Socket: p.Master}.Workers(ctx)
+	return slices.DeleteFunc(late, func(o OutOfSync) bool {
+		return err == nil && !slices.Contains(present, o.PID) && !slices.Contains(old, o.PID)
+	}), err
 }
 
 // proveIn says why a worker does not have an entry, or that it cannot be asked.

@@ -3,6 +3,9 @@
 package haproxy
 
 import (
+	"fmt"
+	"net/netip"
+
 	"github.com/plumbline-dev/plumbline/internal/connector/haproxy/runtimeapi"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 )
@@ -29,3 +32,35 @@ func SnapshotOf(info runtimeapi.Info, stats []runtimeapi.Stat) Snapshot {
 	}
 	return s
 }
+
+// Compare says which server is not as its slot; nil if all are. A server without a slot is not looked at.
+func (a Arms) Compare(servers []runtimeapi.Server) error {
+	seen := map[Server]runtimeapi.Server{}
+	for _, s := range servers {
+		seen[Server{s.Backend, s.Name}] = s
+	}
+	for _, backend := range sortedNames(a) {
+		for _, group := range []struct {
+			slots []Slot
+			name  func(int) string
+		}{{a[backend].Own, serverName}, {a[backend].Failover, failoverName}} {
+			for i, slot := range group.slots {
+				name := Server{backend, group.name(i)}
+				s, is := seen[name]
+				if !is {
+					return fmt.Errorf("HAProxy has no server %s", name)
+				}
+				if want := stateWanted[slot.State]; s.State != want || slot.State == Serving && unmapped(s.Address) != unmapped(slot.Address) {
+					return fmt.Errorf("server %s is %s at %s, want %s at %s", name, s.State, s.Address, want, slot.Address)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+var stateWanted = map[SlotState]runtimeapi.ServerState{
+	Empty: runtimeapi.Maintenance, Serving: runtimeapi.Ready, Draining: runtimeapi.Draining,
+}
+
+func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }

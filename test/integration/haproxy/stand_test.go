@@ -21,12 +21,14 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	connector "github.com/plumbline-dev/plumbline/internal/connector/haproxy"
+	"github.com/plumbline-dev/plumbline/internal/connector/haproxy/carry"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/haproxy"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // patience bounds every wait.
@@ -44,8 +46,7 @@ type stand struct {
 	testing.TB
 	folder, address string
 	program         *haproxy.Program
-	arms            connector.Arms
-	structure       string
+	carrier         *carry.Carrier
 }
 
 // newStand starts one that carries a Service out, with more sections of the user.
@@ -65,9 +66,27 @@ frontend web
   bind %s%s
   use_backend plb_shop_web
 %s`, st.address, suffix, strings.Join(sections, "")), 0o600))
-	st.write(st.ports(s))
-	st.program = haproxy.Start(t, st.file("user.cfg"), st.file(connector.ConfigFile))
+	ports := st.ports(s)
+	files, err := connector.Render(st.options(), ports, connector.PlaceArms(nil, ports, func(connector.Server) bool { return false }))
+	must(t, err)
+	for name, content := range map[string][]byte{connector.ConfigFile: files.Config, connector.SplitsFile: files.Splits, connector.MatchesFile: files.Matches} {
+		must(t, os.WriteFile(st.file(name), content, 0o600))
+	}
+	st.start()
+	st.carryOut(s) // so that the carrier knows the program
 	return st
+}
+
+// start has a HAProxy load the files, of which a carrier knows nothing.
+func (st *stand) start() {
+	st.Helper()
+	st.program = haproxy.Start(st, st.file("user.cfg"), st.file(connector.ConfigFile))
+	st.carrier = carry.New(carry.Config{Options: st.options(), Binary: haproxy.Binary(st), User: []string{st.file("user.cfg")}, Master: st.program.Master})
+}
+
+func (st *stand) options() connector.Options {
+	_, port, _ := strings.Cut(st.address, ":") // tells the sockets of tests apart that run at the same time
+	return connector.Options{Folder: st.folder, Instance: port}
 }
 
 func (st *stand) file(name string) string { return filepath.Join(st.folder, name) }
@@ -85,56 +104,17 @@ func (st *stand) ports(s ir.Service) []envoyxds.Port {
 	return ports
 }
 
-// write writes the files, and says whether a reload is needed.
-func (st *stand) write(ports []envoyxds.Port) (commands []string, reload bool) {
-	st.Helper()
-	arms := connector.PlaceArms(st.arms, ports, st.busy)
-	files, err := connector.Render(connector.Options{Folder: st.folder, Instance: instance(st.address)}, ports, arms)
-	must(st, err)
-	for name, content := range map[string][]byte{connector.ConfigFile: files.Config, connector.SplitsFile: files.Splits, connector.MatchesFile: files.Matches} {
-		must(st, os.WriteFile(st.file(name), content, 0o600))
-	}
-	commands, reload = st.arms.Commands(arms), st.structure != files.Structure
-	st.arms, st.structure = arms, files.Structure
-	return commands, reload
-}
-
-// instance tells the sockets of tests apart that run at the same time.
-func instance(address string) string {
-	_, port, _ := strings.Cut(address, ":")
-	return port
-}
-
-// busy asks HAProxy whether a server has requests in flight.
-func (st *stand) busy(server connector.Server) bool {
-	stats, err := st.program.Worker().Stats(st.Context())
-	must(st, err)
-	for _, row := range stats {
-		if row.Proxy == server.Backend && row.Server == server.Name {
-			return row.Sessions > 0
-		}
-	}
-	return false
-}
-
-// carryOut brings the program to a Service, and proves the split.
+// carryOut brings the program to a Service, and waits for the proof: a worker of before a reload that is
+// about to end may not answer.
 func (st *stand) carryOut(s ir.Service) {
 	st.Helper()
-	ports := st.ports(s)
-	commands, reload := st.write(ports)
-	if reload {
-		st.program.Reload()
-	} else {
-		worker := st.program.Worker()
-		for _, command := range commands {
-			_, err := worker.Do(st.Context(), strings.Fields(command)...)
-			must(st, err)
+	poll.Until(st, patience, "the split is proven", func() error {
+		late, err := st.carrier.CarryOut(st.Context(), st.ports(s))
+		if err == nil && len(late) > 0 {
+			err = fmt.Errorf("late: %v", late)
 		}
-	}
-	must(st, st.splits().Set(st.Context(), connector.Entries(ports)))
-	if late := st.prove(s); len(late) > 0 {
-		st.Fatalf("late: %v", late)
-	}
+		return err
+	})
 }
 
 func (st *stand) splits() connector.Program {

@@ -5,10 +5,13 @@
 package haproxy
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,11 +21,12 @@ import (
 	"github.com/coder/websocket"
 
 	connector "github.com/plumbline-dev/plumbline/internal/connector/haproxy"
+	"github.com/plumbline-dev/plumbline/internal/connector/haproxy/carry"
 	"github.com/plumbline-dev/plumbline/internal/connector/haproxy/runtimeapi"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
-	"github.com/plumbline-dev/plumbline/test/harness/haproxy"
+	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
@@ -238,12 +242,13 @@ func TestAWorkerOfBeforeIsAskedAsWell(t *testing.T) {
 	otherRules := split(byUser, 2_000, 3, hanging, canaryAt)
 	otherRules.Routing.Salt = "s2"
 	ports := st.ports(otherRules)
-	if _, reload := st.write(ports); !reload {
-		t.Fatal("another salt needs no reload")
-	}
-	st.program.Reload()
-	must(t, st.splits().Set(t.Context(), connector.Entries(ports)))
-	late := st.prove(otherRules)
+	var late []connector.OutOfSync
+	poll.Until(t, patience, "the worker in between has ended", func() (err error) {
+		if late, err = st.carrier.CarryOut(t.Context(), ports); err == nil && len(late) > 1 {
+			err = fmt.Errorf("late: %v", late)
+		}
+		return err
+	})
 	if len(late) != 1 || !late[0].Old || !strings.Contains(late[0].String(), "is not there") {
 		t.Errorf("late: %v, want the worker of before", late)
 	}
@@ -324,7 +329,7 @@ func TestAProgramThatStartsAgainHasTheSplit(t *testing.T) {
 	s := split(byUser, 6_000, 2, canaryAt, stableAt) // other endpoints too
 	st.carryOut(s)
 	st.program.Stop()
-	st.program = haproxy.Start(t, st.file("user.cfg"), st.file(connector.ConfigFile))
+	st.start()
 	if late := st.prove(s); len(late) > 0 {
 		t.Errorf("late: %v", late)
 	}
@@ -394,5 +399,47 @@ func TestAWebSocketOutlivesStepsAndAReload(t *testing.T) {
 	echo("after a reload")
 	if n := st.workers(); n != 2 {
 		t.Errorf("there are %d workers, want the one of before as well", n)
+	}
+}
+
+// A configuration that HAProxy refuses changes nothing, and comes back with HAProxy's own words: at the
+// check where a person has broken a file, at the reload where a port is taken.
+func TestAConfigurationThatHAProxyRefusesChangesNothing(t *testing.T) {
+	taken := freeport.Address(t)
+	l, err := net.Listen("tcp", taken) //nolint:noctx // closed below
+	must(t, err)
+	t.Cleanup(func() { _ = l.Close() }) // nobody connects
+	stableAt, canaryAt := upstream(t, "stable", 0), upstream(t, "canary", 0)
+	for name, tc := range map[string]struct{ broken, at, want string }{
+		"a line that is none":       {"  bnd :1\n", "check", "user.cfg:9"},
+		"a port that is taken":      {"  bind " + taken + "\n", "reload", "cannot bind socket"},
+		"a file that is unfinished": {"  use_backend \"plb\n", "check", "user.cfg:9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := split(byUser, 0, 1, stableAt, canaryAt)
+			st := newStand(t, s)
+			user := string(read(t, st.file("user.cfg")))
+			must(t, os.WriteFile(st.file("user.cfg"), []byte(user+tc.broken), 0o600))
+			before := read(t, st.file(connector.ConfigFile))
+			other := split(byUser, traffic.Total, 2, stableAt, canaryAt)
+			other.Routing.Salt = "s2" // structure
+			var refused *carry.RefusedError
+			if _, err := st.carrier.CarryOut(t.Context(), st.ports(other)); !errors.As(err, &refused) || refused.At != tc.at || !strings.Contains(refused.Said, tc.want) {
+				t.Errorf("error %v, want a refusal at the %s for %q", err, tc.at, tc.want)
+			}
+			if !bytes.Equal(before, read(t, st.file(connector.ConfigFile))) {
+				t.Error("the file is another one")
+			}
+			if late := st.prove(s); len(late) > 0 {
+				t.Errorf("the split of before is not there: %v", late)
+			}
+			got, err := newClient(false).ask(t, http.MethodGet, st.address, "x-user", "user-1")
+			must(t, err)
+			if got.variation != "stable" {
+				t.Errorf("answered %d by %s", got.status, got.variation)
+			}
+			must(t, os.WriteFile(st.file("user.cfg"), []byte(user), 0o600))
+			st.carryOut(other)
+		})
 	}
 }

@@ -158,6 +158,16 @@ func TestWorkersAreRead(t *testing.T) {
 	}
 }
 
+func TestAReloadThatFailedIsHeard(t *testing.T) {
+	for _, said := range []string{"", "Success=1\n--\n[NOTICE] Loading success."} {
+		if err := ParseReload(said); err != nil {
+			t.Errorf("%q is refused: %v", said, err)
+		}
+	}
+	refusedFor(t, ParseReload("Success=0\n--\n[ALERT] cannot bind"), ": [ALERT] cannot bind")
+	refusedFor(t, ParseReload("nonsense"), "reload")
+}
+
 // Whatever a program says: it is refused, or read as something that a program can mean.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"stat.csv", "servers-state.txt", "proc.txt"} {
@@ -177,6 +187,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if servers, err := ParseServers(text); err != nil && servers != nil {
 			t.Errorf("refused servers: %v", servers)
+		}
+		if strings.HasPrefix(text, "Success=0") && ParseReload(text) == nil {
+			t.Errorf("%q is a success", text)
 		}
 		present, old, err := ParseWorkers(text)
 		for _, pid := range append(present, old...) {

@@ -128,3 +128,25 @@ func ParseWorkers(said string) (present, old []int, err error) {
 	}
 	return present, old, nil
 }
+
+// Reload has a master load its configurations anew. A master of 2.7 and later says whether that went
+// well, and one of before says nothing.
+func (c Client) Reload(ctx context.Context) error {
+	said, err := c.Do(ctx, "reload")
+	if err != nil {
+		return err
+	}
+	return ParseReload(said)
+}
+
+// ParseReload reads the answer to `reload`: a line Success=1 or Success=0, a line of two hyphens, and
+// the log.
+func ParseReload(said string) error {
+	verdict, log, _ := strings.Cut(said, "\n")
+	switch verdict {
+	case "", "Success=1":
+		return nil
+	default:
+		return &ProgramError{"reload", strings.TrimPrefix(strings.TrimPrefix(log, "--"), "\n")}
+	}
+}
