@@ -88,9 +88,9 @@ func (w *writer) bucket(d *envoyxds.Division) {
 	case traffic.ByHeader:
 		w.line("  http-request set-var(txn.plb_key) %s", quoted("req.fhdr("+d.Key.Name+",1)"))
 	case traffic.ByCookie:
-		w.line("  http-request set-var(txn.plb_key) %s", quoted(cookie(d.Key.Name)))
+		w.cookie(d.Key.Name)
 	case traffic.ByVisitor:
-		w.line("  http-request set-var(txn.plb_key) %s", quoted(cookie(d.Key.Name)))
+		w.cookie(d.Key.Name)
 		w.line("  http-request set-var(txn.plb_visitor) 'uuid()' if !{ var(txn.plb_key) -m len gt 0 } !%s", isForced)
 		w.line("  http-request set-var(txn.plb_key) 'var(txn.plb_visitor)' if { var(txn.plb_visitor) -m found }")
 		w.line("  http-response add-header set-cookie %s if { var(txn.plb_visitor) -m found }",
@@ -101,9 +101,19 @@ func (w *writer) bucket(d *envoyxds.Division) {
 	w.line("  http-request set-var(txn.plb_bucket) 'var(txn.plb_bucket),add(%d),mod(%d)' if { var(txn.plb_bucket) -m int lt 0 }", 1_616+traffic.Total, traffic.Total)
 }
 
-// cookie is the value of the first cookie of a name; req.cook would be the last.
-func cookie(name string) string {
-	return `req.fhdr(cookie,1),regsub(";[[:blank:]]*",";",g),param(` + name + `,;)`
+// cookie takes the value of the first cookie of a name; req.cook has the last one. A header in which the
+// pattern found none would be taken whole. In the pattern all but letters and digits are hexadecimal.
+func (w *writer) cookie(name string) {
+	var pattern strings.Builder
+	for _, c := range []byte(name) {
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' {
+			pattern.WriteByte(c)
+		} else {
+			fmt.Fprintf(&pattern, `\x%02x`, c)
+		}
+	}
+	w.line("  http-request set-var(txn.plb_key) %s if { %s -m len gt 0 }",
+		quoted(`req.fhdr(cookie,1),regsub("^(.*?;[[:blank:]]*)??`+pattern.String()+`=([^;]*).*$","\2")`), quoted("req.cook("+name+")"))
 }
 
 // divided sends the request to the arm whose segment has its bucket, by one look at the entry of the

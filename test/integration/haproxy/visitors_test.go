@@ -112,6 +112,8 @@ func TestHeadersAndCookiesDecide(t *testing.T) {
 		"a value of another case forces nothing":    {[]string{"x-group", "Beta", "cookie", "a%$#b=" + at["stable"]}, "stable"},
 		"a visitor with a cookie":                   {[]string{"cookie", "x=1;a%$#b=" + at["canary"] + "; y=2"}, "canary"},
 		"another one":                               {[]string{"cookie", "x=1;a%$#b=" + at["stable"] + "; y=2"}, "stable"},
+		"a cookie behind 7 KiB of another one":      {[]string{"cookie", "x=" + strings.Repeat("v", 7_000) + "; a%$#b=" + at["canary"]}, "canary"},
+		"a cookie behind 500 others":                {[]string{"cookie", strings.Repeat("k=value; ", 500) + "a%$#b=" + at["canary"]}, "canary"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := c.ask(t, http.MethodPost, st.address, tc.headers...)

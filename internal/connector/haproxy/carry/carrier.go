@@ -165,8 +165,7 @@ func (c *Carrier) reload(ctx context.Context) error {
 		return err
 	}
 	if err := master.Reload(ctx); err != nil {
-		var refused *runtimeapi.ProgramError
-		if errors.As(err, &refused) {
+		if refused, is := errors.AsType[*runtimeapi.ProgramError](err); is {
 			return &RefusedError{"reload", refused.Said}
 		}
 		return err
