@@ -94,7 +94,7 @@ func ParseEntry(value string) (sequence uint64, segments []traffic.Segment, err 
 		if i+1 < len(fields) {
 			n, err := strconv.ParseUint(fields[i+1], 10, 16)
 			if end = traffic.Weight(n); err != nil || end > traffic.Total {
-				return 0, nil, fmt.Errorf("reading entry %.100q: end %.20q is none of 0 to %d", value, fields[i+1], traffic.Total)
+				return 0, nil, fmt.Errorf("reading entry %.100q: end %.20q is not between 0 and %d", value, fields[i+1], traffic.Total)
 			}
 		}
 		if end > begin {
@@ -121,9 +121,9 @@ func CheckEntry(want Entry, value string) error {
 	has, _, err := ParseEntry(value)
 	switch {
 	case err != nil:
-		return fmt.Errorf("somebody edited %s: %w", want.Key, err)
+		return fmt.Errorf("the entry %s was edited: %w", want.Key, err)
 	case has == wanted:
-		return fmt.Errorf("somebody edited %s: it has sequence %d with other shares, %.200q", want.Key, has, value)
+		return fmt.Errorf("the entry %s was edited: it has sequence %d with other shares, %.200q", want.Key, has, value)
 	default:
 		return fmt.Errorf("%s has sequence %d, want %d", want.Key, has, wanted)
 	}

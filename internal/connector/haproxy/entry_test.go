@@ -81,14 +81,14 @@ func TestAnEditedEntryIsNoticed(t *testing.T) {
 		"as it should be":                 {"7:canary:500:stable", ""},
 		"an older sequence":               {"6:canary:100:stable", "has sequence 6, want 7"},
 		"a later sequence":                {"8:canary:1000:stable", "has sequence 8, want 7"},
-		"other shares under the sequence": {"7:canary:9000:stable", "somebody edited"},
-		"other arms":                      {"7:stable:500:canary", "somebody edited"},
-		"ends that are no numbers":        {"7:canary:much:stable", "somebody edited"},
-		"an end behind the last bucket":   {"7:canary:10001:stable", "somebody edited"},
-		"an end with a zero before it":    {"7:canary:0500:stable", "somebody edited"},
-		"no sequence":                     {"canary:500:stable", "somebody edited"},
-		"nothing":                         {"", "somebody edited"},
-		"an arm too few":                  {"7:canary:500", "somebody edited"},
+		"other shares under the sequence": {"7:canary:9000:stable", "was edited"},
+		"other arms":                      {"7:stable:500:canary", "was edited"},
+		"ends that are no numbers":        {"7:canary:much:stable", "was edited"},
+		"an end behind the last bucket":   {"7:canary:10001:stable", "was edited"},
+		"an end with a zero before it":    {"7:canary:0500:stable", "was edited"},
+		"no sequence":                     {"canary:500:stable", "was edited"},
+		"nothing":                         {"", "was edited"},
+		"an arm too few":                  {"7:canary:500", "was edited"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := CheckEntry(want, tc.value)
