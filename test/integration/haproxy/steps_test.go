@@ -433,10 +433,12 @@ func TestAConfigurationThatHAProxyRefusesChangesNothing(t *testing.T) {
 			if late := st.prove(s); len(late) > 0 {
 				t.Errorf("the split of before is not there: %v", late)
 			}
-			got, err := newClient(false).ask(t, http.MethodGet, st.address, "x-user", "user-1")
-			must(t, err)
-			if got.variation != "stable" {
-				t.Errorf("answered %d by %s", got.status, got.variation)
+			if tc.at == "check" { // a reload that fails can leave the socket of the hop closed (docs/designs/0013-connectors.md, 27)
+				got, err := newClient(false).ask(t, http.MethodGet, st.address, "x-user", "user-1")
+				must(t, err)
+				if got.variation != "stable" {
+					t.Errorf("answered %d by %s", got.status, got.variation)
+				}
 			}
 			must(t, os.WriteFile(st.file("user.cfg"), []byte(user), 0o600))
 			st.carryOut(other)
