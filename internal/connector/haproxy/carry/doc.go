@@ -8,5 +8,6 @@
 //
 // Files are written before the program is told, so a program that starts again comes up right. A
 // configuration that the program refuses, at the check or at the reload, is a [RefusedError] with the
-// program's own words, and the files of before are there again: what is in force stays.
+// program's own words, and the files of before are there again. After a refusal at the check the program was told of
+// nothing.
 package carry
