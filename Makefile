@@ -70,7 +70,7 @@ test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, inte
 	@hack/stages.sh 'verify,test-unit,test-floods|components-pods,e2e|~lint,chart,alerts,components,test-slice' test-integration
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long mesh-chaos e2e-mesh-long delivery-long effectiveness-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh bench-delivery bench-effectiveness
+ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long mesh-chaos e2e-mesh-long delivery-long effectiveness-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh bench-delivery bench-effectiveness bench-connectors
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -105,7 +105,7 @@ INPROCESS = execute assess cli/roles $(filter-out execute assess $(SEPARATE:/...
 integration = $(addprefix ./test/integration/,$(1))
 # Not set at once: the tool builds what it names.
 SERVERS = KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)"
-INTEGRATION = $(SERVERS) ENVOY="$$($(CLUSTER_TOOL) which envoy)" ENVOY_OLDEST="$$($(CLUSTER_TOOL) which envoy-oldest)" PROMETHEUS="$$($(CLUSTER_TOOL) which prometheus)" ALERTMANAGER="$$($(CLUSTER_TOOL) which alertmanager)"
+INTEGRATION = $(SERVERS) ENVOY="$$($(CLUSTER_TOOL) which envoy)" ENVOY_OLDEST="$$($(CLUSTER_TOOL) which envoy-oldest)" HAPROXY="$$($(CLUSTER_TOOL) which haproxy)" PROMETHEUS="$$($(CLUSTER_TOOL) which prometheus)" ALERTMANAGER="$$($(CLUSTER_TOOL) which alertmanager)"
 TEST_INTEGRATION = go test -vet=off -count=1 -tags integration -timeout 40m
 
 .PHONY: test-integration
@@ -367,6 +367,10 @@ bench-mesh: $(CLUSTER_TOOL) ## Real Envoys: from a step, or a canary that loses 
 	ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench Ejection -benchtime 30x ./test/integration/envoyxds
 	ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench 'Loss|IdleConnections' -benchtime 1x -timeout 15m ./test/integration/envoyxds
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench Clamp -benchtime 15x -timeout 15m ./test/integration/abrelease
+
+.PHONY: bench-connectors
+bench-connectors: $(CLUSTER_TOOL) ## A real HAProxy: from a step to its proof, and what the split costs a request, beside an Envoy (1 minute).
+	HAPROXY="$$($(CLUSTER_TOOL) which haproxy)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench . -benchtime 5000x -count 3 ./test/integration/haproxy
 
 ##@ Code
 .PHONY: generate

@@ -35,9 +35,9 @@ var capabilities = []capability{
 		"test/integration/execute", "test/integration/executorfaults", "test/integration/redisguard", "test/integration/remediate", "test/sim",
 	}},
 	{"mesh", []string{
-		"cmd/xds", "internal/controller/abrelease", "internal/controller/releasework", "internal/discovery/authority", "internal/discovery", "internal/proxieshttp",
+		"cmd/xds", "internal/controller/abrelease", "internal/controller/releasework", "internal/connector", "internal/discovery/authority", "internal/discovery", "internal/proxieshttp",
 		"pkg/traffic", "hack/xdsload",
-		"test/integration/abrelease", "test/integration/ads", "test/integration/envoyxds", "test/integration/identity", "test/integration/inject",
+		"test/integration/abrelease", "test/integration/ads", "test/integration/envoyxds", "test/integration/haproxy", "test/integration/identity", "test/integration/inject",
 		"test/integration/injection", "test/integration/mesh", "test/integration/redirect", "test/integration/releasework", "test/integration/replicas",
 		"test/integration/signals", "test/integration/xds",
 	}},

@@ -10,6 +10,10 @@
 //	[Gateway]: all services that have hosts ──▶ one Listener, and one Route for all hosts
 //	[LocalListener]: a service and a local port ──▶ Listener, for the route of the service
 //
+// [ReadPorts] is the inverse, for a proxy that is no Envoy: of clusters, endpoints and routes it
+// makes [Port] values. It makes each resource anew of what it has read, and compares: a field that
+// differs has the resource refused, so no proxy carries out a part of a resource.
+//
 // The resources know no proxy, and all share them. [Resources] encodes each version
 // once. A version is a hash of what went in and of [revision], never of the encoded
 // bytes, which differ between builds (https://protobuf.dev/programming-guides/serialization-not-canonical/):

@@ -129,7 +129,7 @@ func (r router) withoutOverride() router {
 	if r.routing != nil {
 		routing := *r.routing
 		routing.Override = ""
-		r.routing = &routing
+		r.routing, r.division = &routing, divisionOf(&routing)
 	}
 	return r
 }

@@ -29,6 +29,9 @@ func regex(pattern string) *matcherv3.StringMatcher {
 	return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: pattern}}}
 }
 
+// saltEnd follows the salt in the text that is hashed. No salt has it.
+const saltEnd = "|"
+
 // hash has Envoy hash a header of which a pattern is replaced by the salt and what
 // follows it. Where the pattern does not match Envoy hashes the header as it is.
 func (r router) hash(header, pattern, rest string) *routev3.RouteAction_HashPolicy {
@@ -37,7 +40,7 @@ func (r router) hash(header, pattern, rest string) *routev3.RouteAction_HashPoli
 			HeaderName: header,
 			RegexRewrite: &matcherv3.RegexMatchAndSubstitute{
 				Pattern:      &matcherv3.RegexMatcher{Regex: pattern},
-				Substitution: r.routing.Salt + "|" + rest,
+				Substitution: r.division.Salt + saltEnd + rest,
 			},
 		},
 	}}

@@ -22,16 +22,28 @@ import (
 // than a release takes.
 const visitorAge = "2592000"
 
+// cookieHeader has all cookies of a request.
+const cookieHeader = "cookie"
+
+// The attributes of the visitor's cookie.
+const (
+	visitorAttributes = "; Path=/; Max-Age=" + visitorAge + "; HttpOnly; SameSite=Lax"
+	cookieDomain      = "; Domain="
+	cookieSecure      = "; Secure"
+)
+
 // router is what the route of a port is made of.
 type router struct {
-	name     string
-	slot     envoyname.Slot
+	name string
+	slot envoyname.Slot
+	// routing is what the version is made of, and division what the route is.
 	routing  *traffic.Routing
+	division *Division
 	settings ir.Settings
 }
 
 func routeOf(s ir.Service, p ir.Port) router {
-	return router{envoyname.RouteName(s.Namespace, s.Name, p.Number), slotOf(s, p, ""), s.Routing, s.Settings}
+	return router{envoyname.RouteName(s.Namespace, s.Name, p.Number), slotOf(s, p, ""), s.Routing, divisionOf(s.Routing), s.Settings}
 }
 
 func (r router) cluster(variation string, forced bool) string {
@@ -62,20 +74,15 @@ func (r router) digest(d *digest) {
 
 // clusters are all that the route names.
 func (r router) clusters() []string {
-	if r.routing == nil {
+	if r.division == nil {
 		return []string{r.cluster("", false)}
 	}
 	var names []string
-	for _, s := range r.routing.Shares.Layout() {
+	for _, s := range r.division.Segments {
 		names = append(names, r.cluster(s.Variation, false))
 	}
-	if r.routing.Override != "" {
-		for _, s := range r.routing.Shares {
-			names = append(names, r.cluster(s.Variation, true))
-		}
-	}
-	for _, variation := range r.routing.Match.Values {
-		names = append(names, r.cluster(variation, true))
+	for _, f := range r.division.Forced {
+		names = append(names, r.cluster(f.Variation, true))
 	}
 	return distinct(names)
 }
@@ -97,10 +104,10 @@ func (r router) virtualHost(body uint64, domains ...string) *routev3.VirtualHost
 
 // routes are in the order in which Envoy tries them.
 func (r router) routes() []*routev3.Route {
-	if r.routing == nil {
+	if r.division == nil {
 		return []*routev3.Route{r.to(r.cluster("", false))}
 	}
-	return slices.Concat(r.overrides(), r.matches(), r.weighted())
+	return slices.Concat(r.forced(), r.weighted())
 }
 
 // configuration of one virtual host: which service it is, the address has said
@@ -137,37 +144,21 @@ func (r router) route(match *routev3.RouteMatch, action *routev3.RouteAction) *r
 	}
 }
 
-// overrides send a request to the variation that its header names.
-func (r router) overrides() []*routev3.Route {
+// forced are the routes of requests that a header sends to a variation.
+func (r router) forced() []*routev3.Route {
 	var routes []*routev3.Route
-	if r.routing.Override != "" {
-		for _, s := range r.routing.Shares {
-			routes = append(routes, r.force(r.routing.Override, s.Variation, s.Variation))
-		}
+	for _, f := range r.division.Forced {
+		route := r.to(r.cluster(f.Variation, true))
+		route.Match.Headers = []*routev3.HeaderMatcher{is(f.Header, f.Value)}
+		routes = append(routes, route)
 	}
 	return routes
-}
-
-// matches send a request to the variation that the value of its header is mapped to.
-func (r router) matches() []*routev3.Route {
-	var routes []*routev3.Route
-	values := r.routing.Match.Values
-	for _, v := range slices.Sorted(maps.Keys(values)) {
-		routes = append(routes, r.force(r.routing.Match.Header, v, values[v]))
-	}
-	return routes
-}
-
-func (r router) force(header, value, variation string) *routev3.Route {
-	forced := r.to(r.cluster(variation, true))
-	forced.Match.Headers = []*routev3.HeaderMatcher{is(header, value)}
-	return forced
 }
 
 // weighted are the routes of those who go nowhere by force: first those who are
 // known, then the others.
 func (r router) weighted() []*routev3.Route {
-	key := r.routing.Key
+	key := r.division.Key
 	drawn := r.divide(everything(), nil)
 	switch key.Kind {
 	case traffic.ByHeader:
@@ -185,8 +176,8 @@ func (r router) weighted() []*routev3.Route {
 
 // byCookie hashes what the cookie holds.
 func (r router) byCookie() *routev3.Route {
-	known := r.divide(everything(), r.hash("cookie", cookiePattern(r.routing.Key.Name), `\1`))
-	known.Match.Cookies = []*routev3.CookieMatcher{{Name: r.routing.Key.Name, StringMatch: regex(`\C+`)}}
+	known := r.divide(everything(), r.hash(cookieHeader, cookiePattern(r.division.Key.Name), `\1`))
+	known.Match.Cookies = []*routev3.CookieMatcher{{Name: r.division.Key.Name, StringMatch: regex(`\C+`)}}
 	return known
 }
 
@@ -199,7 +190,7 @@ func (r router) byVisitor() *routev3.Route {
 	// Removed from the request it would be gone when the answer is written.
 	fresh.RequestHeadersToRemove = nil
 	fresh.ResponseHeadersToAdd = []*corev3.HeaderValueOption{{
-		Header:       &corev3.HeaderValue{Key: "set-cookie", Value: visitorCookie(r.routing.Key)},
+		Header:       &corev3.HeaderValue{Key: "set-cookie", Value: visitorCookie(r.division.Key)},
 		AppendAction: corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD,
 	}}
 	return fresh
@@ -207,14 +198,20 @@ func (r router) byVisitor() *routev3.Route {
 
 // visitorCookie is a format of Envoy's, in which a percent sign stands for a command.
 func visitorCookie(k traffic.Key) string {
-	cookie := strings.ReplaceAll(k.Name, "%", "%%") + "=%REQ(" + ir.VisitorHeader + ")%; Path=/; Max-Age=" + visitorAge + "; HttpOnly; SameSite=Lax"
+	return strings.ReplaceAll(k.Name, "%", "%%") + "=%REQ(" + ir.VisitorHeader + ")%" + VisitorAttributes(k)
+}
+
+// VisitorAttributes follow name and value in the Set-Cookie header by which a proxy gives a visitor
+// the cookie of a key.
+func VisitorAttributes(k traffic.Key) string {
+	attributes := visitorAttributes
 	if k.Domain != "" {
-		cookie += "; Domain=" + k.Domain
+		attributes += cookieDomain + k.Domain
 	}
 	if k.Secure {
-		cookie += "; Secure"
+		attributes += cookieSecure
 	}
-	return cookie
+	return attributes
 }
 
 // divide lays the shares out over the keys. Without a policy each request is drawn by
@@ -222,7 +219,7 @@ func visitorCookie(k traffic.Key) string {
 // that have one.
 func (r router) divide(match *routev3.RouteMatch, policy *routev3.RouteAction_HashPolicy) *routev3.Route {
 	weighted := &routev3.WeightedCluster{}
-	for _, s := range r.routing.Shares.Layout() {
+	for _, s := range r.division.Segments {
 		weighted.Clusters = append(weighted.Clusters, r.weight(s))
 	}
 	action := &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_WeightedClusters{WeightedClusters: weighted}}

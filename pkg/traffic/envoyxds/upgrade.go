@@ -38,7 +38,7 @@ func withoutTLSUpgrade(o *corev3.Http1ProtocolOptions) *corev3.Http1ProtocolOpti
 // a proxy itself, so each request is drawn by itself.
 func (r router) connect() *routev3.Route {
 	match := &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_ConnectMatcher_{ConnectMatcher: &routev3.RouteMatch_ConnectMatcher{}}}
-	if r.routing != nil {
+	if r.division != nil {
 		return r.divide(match, nil)
 	}
 	all := r.to(r.cluster("", false))

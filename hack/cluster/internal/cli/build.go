@@ -17,7 +17,7 @@ func (g *globals) buildCommand() *cobra.Command {
 	only := string(component.SetAll)
 	command := &cobra.Command{
 		Use:   "build",
-		Short: "Compile the cluster's programs, and fetch Envoy, into the cache",
+		Short: "Compile the cluster's programs, and fetch the proxies, into the cache",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			components, err := component.Of(component.Set(only))

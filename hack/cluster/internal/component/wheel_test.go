@@ -32,6 +32,7 @@ func TestCacheNameOfAWheelFollowsItsPin(t *testing.T) {
 		"a digest":           {func(f fstest.MapFS, _ *Component, _ *Target) { edit(f, "sha256:0", "sha256:1") }, false},
 		"the version":        {func(f fstest.MapFS, _ *Component, _ *Target) { edit(f, "1.2.3", "1.2.4") }, false},
 		"the file in it":     {func(_ fstest.MapFS, c *Component, _ *Target) { c.Binaries[0].Package = "thing/other" }, false},
+		"its libraries":      {func(_ fstest.MapFS, c *Component, _ *Target) { c.Libraries = "thing/_bin/lib" }, false},
 		"the program's name": {func(_ fstest.MapFS, c *Component, _ *Target) { c.Binaries[0].Name = "other" }, false},
 	}
 	files, c := sampleWheel(pinX86, pinArm)
@@ -81,8 +82,15 @@ func TestLoadRefusesAWheel(t *testing.T) {
 	}
 }
 
-func TestEnvoyIsPinnedForBothArchitectures(t *testing.T) {
-	source, err := Load(os.DirFS(components), Pick(Envoy)[0])
+func TestProxiesArePinnedForBothArchitectures(t *testing.T) {
+	for _, c := range Pick(Envoy, EnvoyOldest, HAProxy) {
+		t.Run(c.Name, func(t *testing.T) { isPinned(t, c) })
+	}
+}
+
+func isPinned(t *testing.T, c Component) {
+	t.Helper()
+	source, err := Load(os.DirFS(components), c)
 	if err != nil {
 		t.Fatal(err)
 	}
