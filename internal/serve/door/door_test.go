@@ -172,7 +172,7 @@ func TestAViewerOfOneNamespaceSeesNothingOfAnother(t *testing.T) {
 			missing := o.send(http.MethodGet, "/api/v1/"+collection+"/00000000-0000-4000-8000-000000000000", "bob", "")
 			want := wire.NotFound
 			if collection == "remediation/history" {
-				want = wire.Unavailable // records may tell of a plan that is gone
+				want = wire.Forbidden // records may tell of a plan that is gone
 			}
 			o.wantProblem(there, want)
 			if there.Body.String() != missing.Body.String() {
@@ -207,8 +207,7 @@ func TestATokenForTheAPIAloneReadsAndCannotWrite(t *testing.T) {
 func TestTheDoorNamesTheAnswersThatItDoesNotHave(t *testing.T) {
 	o := open(t, DefaultBounds())
 	for target, want := range map[string]wire.ProblemType{
-		"/api/v1/proxies":                         wire.Unavailable,
-		"/api/v1/remediation/history":             wire.Unavailable,
+		"/api/v1/events": wire.NotFound,
 		"/api/v1/remediation/history?source=plan": "",
 	} {
 		w := o.send(http.MethodGet, target, "alice", "")
