@@ -12,8 +12,9 @@ import (
 const (
 	// APIName is that of the Deployment, the Service and the account of the REST API.
 	APIName = "plumbline-api"
-	// APISecret has its certificate, and APIAuthority is the ConfigMap with the authorities that callers trust.
-	APISecret    = "plumbline-api-tls"
+	// APISecret has its certificate.
+	APISecret = "plumbline-api-tls"
+	// APIAuthority is the ConfigMap with the authorities that callers trust.
 	APIAuthority = "plumbline-api-ca"
 
 	apiHostsFlag = "--api-hosts="

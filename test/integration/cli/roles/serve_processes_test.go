@@ -78,12 +78,9 @@ func (p *processes) serveRecords(t *testing.T, archive *clitest.Archive) {
 	at := listener.Addr().(*net.TCPAddr) //nolint:forcetypeassert // a listener of tcp has no other address
 	runPod(t, "plumbline-executor-0", "executor", "", at)
 
-	keys := &corev1.ConfigMap{}
-	must(t, admin.Get(t.Context(), client.ObjectKey{Namespace: rendered.Namespace, Name: records.KeysConfigMap}, keys))
-	published := keys.DeepCopy()
-	published.Data = map[string]string{"public.pem": archive.Public}
-	must(t, admin.Patch(t.Context(), published, client.MergeFrom(keys)))
-	t.Cleanup(func() { must(t, admin.Patch(context.WithoutCancel(t.Context()), keys, client.MergeFrom(published))) })
+	keys := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: rendered.Namespace, Name: records.KeysConfigMap}, Data: map[string]string{"public.pem": archive.Public}}
+	must(t, admin.Create(t.Context(), keys))
+	t.Cleanup(func() { must(t, admin.Delete(context.WithoutCancel(t.Context()), keys)) })
 }
 
 // serveProxies has proxies shown at loopback addresses of pods, to which the kubelet leads.
@@ -183,7 +180,7 @@ func TestTheAPIServesRecordsAndProxiesToThoseWhoMayReachThem(t *testing.T) {
 		s.awaitLacking(t, tokenOf(viewer), historyPath, wire.MissingRight{Verb: "list", Kind: "Pod", Namespace: rendered.Namespace})
 		grant(t, userOf(viewer), core("list", "pods"))
 		s.awaitLacking(t, tokenOf(viewer), historyPath, wire.MissingRight{Verb: "get", Kind: "pods/proxy", Namespace: rendered.Namespace})
-		s.awaitLacking(t, tokenOf(viewer), proxiesPath, wire.MissingRight{Verb: "create", Kind: "pods/portforward", Namespace: rendered.Namespace})
+		s.awaitLacking(t, tokenOf(viewer), proxiesPath+"?namespace="+rendered.Namespace, wire.MissingRight{Verb: "create", Kind: "pods/portforward", Namespace: rendered.Namespace})
 		processes.wantNoToken(t)
 	})
 	t.Run("a user with the rights", func(t *testing.T) { processes.wantAsThePlugin(t, s) })
