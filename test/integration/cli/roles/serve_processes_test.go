@@ -169,7 +169,7 @@ func TestTheAPIServesRecordsAndProxiesToThoseWhoMayReachThem(t *testing.T) {
 		for path, right := range map[string]wire.MissingRight{
 			"remediation/history":                    {Verb: "get", Kind: "ConfigMap", Namespace: rendered.Namespace},
 			"remediation/history/shop.done/evidence": {Verb: "get", Kind: "ConfigMap", Namespace: rendered.Namespace},
-			"proxies": {Verb: "list", Kind: "Pod", Namespace: rendered.Namespace},
+			"proxies":                                {Verb: "list", Kind: "Pod", Namespace: rendered.Namespace},
 		} {
 			wantForbidden(t, b, path, right)
 		}
