@@ -109,7 +109,8 @@ func TestArgoCDShowsTheHealthOfOurKinds(t *testing.T) {
 	old.Status.ObservedGeneration = 1
 	release := func(waiting *v1alpha1.RolloutWait, conditions ...metav1.Condition) *v1alpha1.ABRelease {
 		r := &v1alpha1.ABRelease{TypeMeta: metav1.TypeMeta{Kind: "ABRelease"}, ObjectMeta: metav1.ObjectMeta{Generation: 1}}
-		r.Status.ObservedGeneration, r.Status.Conditions = 1, append(conditions, ready)
+		conditions = append(conditions, ready)
+		r.Status.ObservedGeneration, r.Status.Conditions = 1, conditions
 		r.Status.Rollout = &v1alpha1.RolloutStatus{Waiting: waiting}
 		return r
 	}
