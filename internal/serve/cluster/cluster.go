@@ -111,7 +111,7 @@ func (c *Cluster) Get(ctx context.Context, name client.ObjectKey, object client.
 		return err
 	}
 	right := rights.Right{Verb: "get", Resource: k.resource, Namespace: name.Namespace}
-	byID, reader := httpapi.IsByID(ctx), c.config.Cache
+	byID, reader := httpapi.IsByID(ctx), client.Reader(c.config.Cache)
 	switch {
 	case c.config.Processes.keeps(k, name.Namespace, name.Name):
 		reader, right.Name = c.config.Processes.Reader, name.Name

@@ -204,26 +204,6 @@ func TestATokenForTheAPIAloneReadsAndCannotWrite(t *testing.T) {
 	}
 }
 
-func TestTheDoorNamesTheAnswersThatItDoesNotHave(t *testing.T) {
-	o := open(t, DefaultBounds())
-	for target, want := range map[string]wire.ProblemType{
-		"/api/v1/events": wire.NotFound,
-		"/api/v1/remediation/history?source=plan": "",
-	} {
-		w := o.send(http.MethodGet, target, "alice", "")
-		if want == "" {
-			if w.Code != http.StatusOK {
-				t.Errorf("%s: %d %s", target, w.Code, w.Body)
-			}
-			continue
-		}
-		o.wantProblem(w, want)
-		if !strings.Contains(w.Body.String(), "kubectl plumbline console") {
-			t.Errorf("%s does not name another way: %s", target, w.Body)
-		}
-	}
-}
-
 // Reads share the objects of the cache with all others.
 func TestAReadChangesNoObjectOfTheCache(t *testing.T) {
 	o := open(t, DefaultBounds())
