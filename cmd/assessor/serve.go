@@ -35,7 +35,7 @@ func (p *process) serveAPI(opts *assessor.Options, mine *serve.Options, gate *el
 		return nil, err
 	}
 	server, err := serve.New(serve.Setup{
-		Config: config, Certificate: keeper.GetCertificate, Hosts: mine.ServedHosts(opts.Namespace), Bounds: door.DefaultBounds(),
+		Config: config, Namespace: opts.Namespace, Certificate: keeper.GetCertificate, Hosts: mine.ServedHosts(opts.Namespace), Bounds: door.DefaultBounds(),
 		Version: version(buildinfo.Read()), DrainDelay: mine.DrainDelay, Registry: p.registry, Log: log, Clock: clock.RealClock{}, Ready: gate.Open,
 	})
 	if err != nil {

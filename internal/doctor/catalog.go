@@ -78,6 +78,10 @@ func Checks() []Check {
 		{"delivery.finalizers", Warning, "no release waits for a discovery server that is gone", checkFinalizers},
 		{"delivery.strategies", Info, "releases use the strategies of people", withMesh("which strategies releases use", checkStrategies)},
 		{"delivery.prometheus", Warning, "no run waits for Prometheus", withMesh("whether Prometheus answers the queries of rollouts", checkPrometheus)},
+		{"api.endpoints", Warning, "callers find a replica of the REST API", withAPI("whether callers find a replica of the REST API", checkAPIEndpoints)},
+		{"api.authority", Warning, "callers can verify the certificate of the REST API", withAPI("whether callers can verify the certificate of the REST API", checkAPIAuthority)},
+		{"api.hosts", Warning, "the certificate of the REST API names all hosts", withAPI("whether the certificate of the REST API names all hosts", checkAPIHosts)},
+		{"api.audience", Critical, "tokens for the REST API alone read, and cannot write", withAPI("how the API server takes tokens for the REST API alone", checkAPIAudience)},
 	}
 	for _, p := range powers() {
 		checks = append(checks, Check{p.id, p.worst, p.good, p.check})

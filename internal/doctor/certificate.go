@@ -33,14 +33,15 @@ type Certificate struct{ Leaf *x509.Certificate }
 // ParseCertificate reads the first certificate of a Secret's tls.crt. The error
 // says that there is none.
 func ParseCertificate(raw []byte) (Certificate, error) {
-	authorities, err := parseBundle(raw)
+	authorities, err := ParseBundle(raw)
 	if err != nil {
 		return Certificate{}, err
 	}
 	return Certificate{Leaf: authorities[0]}, nil
 }
 
-func parseBundle(raw []byte) ([]*x509.Certificate, error) {
+// ParseBundle reads the certificates of a PEM file. The error says that there is none, or which cannot be read.
+func ParseBundle(raw []byte) ([]*x509.Certificate, error) {
 	var out []*x509.Certificate
 	for {
 		var block *pem.Block
@@ -94,7 +95,7 @@ func bundleOf(s *Snapshot, w *Webhook) []Finding {
 		}
 		return bad("its caBundle is empty: the API server cannot verify the webhook and goes on without it")
 	}
-	authorities, err := parseBundle(w.Client.CABundle)
+	authorities, err := ParseBundle(w.Client.CABundle)
 	if err != nil {
 		return bad("its caBundle cannot be read: %v", err)
 	}

@@ -61,12 +61,17 @@ func signed(t *testing.T, template, parent *x509.Certificate, key, by *ecdsa.Pri
 
 func (a authority) leaf(t *testing.T, from, to time.Time) *x509.Certificate {
 	t.Helper()
+	return a.leafOf(t, from, to, "plumbline-webhook.plumbline-system.svc")
+}
+
+func (a authority) leafOf(t *testing.T, from, to time.Time, names ...string) *x509.Certificate {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return signed(t, &x509.Certificate{
-		SerialNumber: big.NewInt(2), NotBefore: from, NotAfter: to, DNSNames: []string{"plumbline-webhook.plumbline-system.svc"},
+		SerialNumber: big.NewInt(2), NotBefore: from, NotAfter: to, DNSNames: names,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, a.certificate, key, a.key)
 }

@@ -36,28 +36,11 @@ type Mesh struct {
 }
 
 // HasMesh says whether there is a discovery server.
-func (s *Snapshot) HasMesh() ReadState {
-	switch {
-	case s.Namespace == "" || !s.Workloads.known():
-		return ReadUnknown
-	case slices.ContainsFunc(s.Workloads.Value, func(w Workload) bool { return w.Name == DiscoveryName }):
-		return ReadValue
-	}
-	return ReadAbsent
-}
+func (s *Snapshot) HasMesh() ReadState { return s.hasWorkload(DiscoveryName) }
 
 // withMesh asks where there is a mesh, and says so where there is none.
 func withMesh(what string, run func(*Snapshot) []Finding) func(*Snapshot) []Finding {
-	return func(s *Snapshot) []Finding {
-		switch s.HasMesh() {
-		case ReadValue:
-			return run(s)
-		case ReadAbsent:
-			return []Finding{{Severity: OK, Message: "the mesh is not enabled"}}
-		case ReadUnknown:
-		}
-		return []Finding{s.Workloads.unknown(what)}
-	}
+	return withPart((*Snapshot).HasMesh, "the mesh is not enabled", what, run)
 }
 
 // maxProblems is how many findings one check has about Services.

@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"slices"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -259,6 +260,9 @@ type Snapshot struct {
 	// Delivery is what rollouts depend on.
 	Delivery Delivery
 
+	// API is what callers of the REST API depend on.
+	API API
+
 	// GitOps is read only where such a tool is in the cluster or left its mark.
 	GitOps GitOps
 
@@ -283,4 +287,29 @@ func (s *Snapshot) namespaceLabels(name string) map[string]string {
 		return labels
 	}
 	return map[string]string{corev1.LabelMetadataName: name}
+}
+
+// hasWorkload tells whether the installation has a Deployment.
+func (s *Snapshot) hasWorkload(name string) ReadState {
+	switch {
+	case s.Namespace == "" || !s.Workloads.known():
+		return ReadUnknown
+	case slices.ContainsFunc(s.Workloads.Value, func(w Workload) bool { return w.Name == name }):
+		return ReadValue
+	}
+	return ReadAbsent
+}
+
+// withPart asks where a part is installed, and says that it is absent where it is not.
+func withPart(has func(*Snapshot) ReadState, absent, what string, run func(*Snapshot) []Finding) func(*Snapshot) []Finding {
+	return func(s *Snapshot) []Finding {
+		switch has(s) {
+		case ReadValue:
+			return run(s)
+		case ReadAbsent:
+			return []Finding{{Severity: OK, Message: absent}}
+		case ReadUnknown:
+		}
+		return []Finding{s.Workloads.unknown(what)}
+	}
 }

@@ -53,7 +53,9 @@ func (c *inMemory) Proxy(ctx context.Context, target portforward.Target, path st
 func (c *inMemory) System(ctx context.Context) (string, error) { return actions.FindSystem(ctx, c) }
 
 // Forward answers as the discovery server does.
-func (c *inMemory) Forward(target portforward.Target) *http.Client { return c.forward(target) }
+func (c *inMemory) Forward(_ context.Context, target portforward.Target) *http.Client {
+	return c.forward(target)
+}
 
 var (
 	packOnce sync.Once

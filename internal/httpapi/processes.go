@@ -30,8 +30,8 @@ type Processes interface {
 	System(ctx context.Context) (string, error)
 	// Proxy sends a GET to a port of a pod, and returns the body.
 	Proxy(ctx context.Context, target portforward.Target, path string, query map[string]string) ([]byte, error)
-	// Forward makes a client of a port of a pod.
-	Forward(target portforward.Target) *http.Client
+	// Forward makes a client of a port of a pod, for the caller of ctx.
+	Forward(ctx context.Context, target portforward.Target) *http.Client
 }
 
 // naming is a reader whose errors name the request that failed.
@@ -94,7 +94,8 @@ func findServers(ctx context.Context, c Cluster) ([]proxies.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return proxies.FindServers(ctx, naming{c}, c.Forward, system)
+	forward := func(target portforward.Target) *http.Client { return c.Forward(ctx, target) }
+	return proxies.FindServers(ctx, naming{c}, forward, system)
 }
 
 // ReadProxies asks each replica of the discovery server for the proxies of a namespace, or of all where none is
@@ -148,6 +149,9 @@ func processProblem(log *slog.Logger, err error) error {
 	}
 	switch {
 	case isDenied:
+		if token, is := errors.AsType[*wire.Problem](denied); is {
+			return token
+		}
 		return lacking(wire.MissingRight{Verb: "create", Kind: "pods/portforward", Namespace: denied.Target.Namespace})
 	case isAway && apierrors.IsForbidden(away.Err):
 		return lacking(wire.MissingRight{Verb: "get", Kind: "pods/proxy", Namespace: away.System})

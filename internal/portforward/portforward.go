@@ -29,7 +29,9 @@ import (
 // Target is a port of a pod.
 type Target struct {
 	Namespace, Pod string
-	Port           int
+	// Address is the IP address in the status of the pod, for clients in the cluster; forwarding needs none.
+	Address string
+	Port    int
 }
 
 // Right names what it takes to reach ports of the pods of a namespace.

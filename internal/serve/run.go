@@ -40,6 +40,8 @@ var limits = tlsport.Limits{Connections: 1024, UnderWay: 512, OfCaller: 256, Han
 // Setup has the parts of the process that the role uses.
 type Setup struct {
 	Config *rest.Config
+	// Namespace is that of the processes of Plumbline.
+	Namespace string
 	// Certificate is that of each handshake.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Hosts are those that are served.

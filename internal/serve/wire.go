@@ -9,8 +9,10 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/elected"
+	"github.com/plumbline-dev/plumbline/internal/evidencehttp"
 	"github.com/plumbline-dev/plumbline/internal/httpapi"
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/internal/serve/answers"
@@ -57,9 +59,14 @@ func New(s Setup) (*Server, error) {
 	if err := errors.Join(s.Registry.Register(reviews), s.Registry.Register(port), s.Registry.Register(metrics)); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
+	own, err := client.New(config, client.Options{HTTPClient: httpClient, Scheme: types, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("making the client of the account: %w", err)
+	}
 	readable, err := cluster.New(&cluster.Config{
 		Server: config, Scheme: types, Mapper: mapper, Cache: shared, Now: times.Now, Log: s.Log,
-		Rights: rights.New(rights.NewReviewer(access.SubjectAccessReviews()), s.Clock, reviews.Of("access")),
+		Processes: cluster.Processes{Namespace: s.Namespace, Reader: own, HTTP: evidencehttp.NewClient()},
+		Rights:    rights.New(rights.NewReviewer(access.SubjectAccessReviews()), s.Clock, reviews.Of("access")),
 	})
 	if err != nil {
 		return nil, err

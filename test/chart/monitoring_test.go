@@ -71,15 +71,15 @@ func TestThePrometheusRuleIsTheRulesFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{"--set", "monitoring.prometheusRule.enabled=true", "--set", "monitoring.prometheusRule.labels.release=prom"}
-	with := convert[prometheusRule](t, find(t, template(t, append(args, "--set", "mesh.enabled=true")...), "PrometheusRule", "plumbline"))
+	with := convert[prometheusRule](t, find(t, template(t, append(args, "--set", "mesh.enabled=true", "--set", withAPI)...), "PrometheusRule", "plumbline"))
 	if diff := cmp.Diff(want, with.Spec); diff != "" {
 		t.Errorf("(-file +chart):\n%s", diff)
 	}
 	n := len(want.Groups)
-	want.Groups = slices.DeleteFunc(want.Groups, func(g ruleGroup) bool { return g.Name == "plumbline.mesh" })
+	want.Groups = slices.DeleteFunc(want.Groups, func(g ruleGroup) bool { return g.Name == "plumbline.mesh" || g.Name == "plumbline.api" })
 	got := convert[prometheusRule](t, find(t, template(t, args...), "PrometheusRule", "plumbline"))
-	if diff := cmp.Diff(want, got.Spec); diff != "" || len(want.Groups) != n-1 {
-		t.Errorf("without a mesh, of %d groups (-file +chart):\n%s", n, diff)
+	if diff := cmp.Diff(want, got.Spec); diff != "" || len(want.Groups) != n-2 {
+		t.Errorf("without a mesh and an API, of %d groups (-file +chart):\n%s", n, diff)
 	}
 	if got.Labels["release"] != "prom" {
 		t.Errorf("labels %v", got.Labels)

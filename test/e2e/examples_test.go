@@ -15,7 +15,7 @@ import (
 // examplesAreAccepted: one that the API server refuses is worse than none.
 func examplesAreAccepted(t *testing.T) {
 	t.Parallel()
-	for _, file := range []string{"examples/guard.yaml", "examples/deny.yaml", "examples/platform.yaml", "examples/remediation.yaml", "examples/release.yaml"} {
+	for _, file := range []string{"examples/guard.yaml", "examples/deny.yaml", "examples/platform.yaml", "examples/remediation.yaml", "examples/release.yaml", "examples/api-ingress.yaml"} {
 		t.Run(file, func(t *testing.T) {
 			if _, err := cluster.Kubectl(t.Context(), "apply", "--dry-run=server", "--validate=strict", "-f", file); err != nil {
 				t.Error(err)

@@ -54,7 +54,7 @@ func OpenServed(ctx context.Context, c client.Reader, proxy Proxy, system string
 			continue
 		}
 		store := evidencehttp.Client{Get: func(ctx context.Context, path string, query map[string]string) ([]byte, error) {
-			return proxy(ctx, portforward.Target{Namespace: system, Pod: pod.Name, Port: healthPort(pod)}, path, query)
+			return proxy(ctx, portforward.Target{Namespace: system, Pod: pod.Name, Address: pod.Status.PodIP, Port: healthPort(pod)}, path, query)
 		}}
 		for _, err := range store.List(ctx, "no-such-chain") {
 			if err != nil {

@@ -99,7 +99,9 @@ func (k kubeconfig) Proxy(ctx context.Context, target portforward.Target, path s
 }
 
 // Forward makes a client of a port of a pod that acts as the user.
-func (k kubeconfig) Forward(target portforward.Target) *http.Client { return k.Cluster.Forward(target) }
+func (k kubeconfig) Forward(_ context.Context, target portforward.Target) *http.Client {
+	return k.Cluster.Forward(target)
+}
 
 // Now is the time of the API server.
 func (k kubeconfig) Now() time.Time { return k.now() }

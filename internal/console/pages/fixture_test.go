@@ -46,7 +46,9 @@ func (a asked) Proxy(ctx context.Context, target portforward.Target, path string
 
 func (a asked) System(ctx context.Context) (string, error) { return a.FindSystemNamespace(ctx, "") }
 
-func (a asked) Forward(target portforward.Target) *http.Client { return a.Cluster.Forward(target) }
+func (a asked) Forward(_ context.Context, target portforward.Target) *http.Client {
+	return a.Cluster.Forward(target)
+}
 
 func (a asked) Now() time.Time { return a.now() }
 

@@ -57,13 +57,14 @@ func (r *reader) installation(ctx context.Context) {
 	s.Workloads = r.workloads(ctx)
 	s.Pods = r.pods(ctx)
 	s.Service = r.service(ctx)
-	s.Certificate = r.certificate(ctx)
+	s.Certificate = r.certificate(ctx, doctor.SecretName)
 	lease := &coordinationv1.Lease{}
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: doctor.AssessorName}, lease)
 	s.AssessorLease = result(leaseOf(lease), "get leases in namespace "+s.Namespace, err)
 	r.executor(ctx)
 	r.mesh(ctx)
 	r.delivery(ctx)
+	r.api(ctx)
 }
 
 func leaseOf(l *coordinationv1.Lease) doctor.Lease {
@@ -179,8 +180,15 @@ func (r *reader) service(ctx context.Context) doctor.Read[doctor.ServiceStatus] 
 		out.Addresses = doctor.Gone[int]() // it has no endpoints of its own
 		return doctor.Got(out)
 	}
+	out.Addresses = r.addresses(ctx, doctor.WebhookName)
+	return doctor.Got(out)
+}
+
+// addresses counts the ready endpoints of a Service.
+func (r *reader) addresses(ctx context.Context, service string) doctor.Read[int] {
+	namespace := r.snapshot.Namespace
 	slices := &discoveryv1.EndpointSliceList{}
-	err := r.client.List(ctx, slices, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelServiceName: doctor.WebhookName})
+	err := r.client.List(ctx, slices, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service})
 	ready := 0
 	for _, slice := range slices.Items {
 		for _, endpoint := range slice.Endpoints {
@@ -189,14 +197,13 @@ func (r *reader) service(ctx context.Context) doctor.Read[doctor.ServiceStatus] 
 			}
 		}
 	}
-	out.Addresses = result(ready, "list endpointslices in namespace "+namespace, err)
-	return doctor.Got(out)
+	return result(ready, "list endpointslices in namespace "+namespace, err)
 }
 
-func (r *reader) certificate(ctx context.Context) doctor.Read[doctor.Certificate] {
+func (r *reader) certificate(ctx context.Context, name string) doctor.Read[doctor.Certificate] {
 	namespace := r.snapshot.Namespace
 	secret := &corev1.Secret{}
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: doctor.SecretName}, secret)
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
 	if err == nil && len(secret.Data[corev1.TLSCertKey]) == 0 {
 		return doctor.Gone[doctor.Certificate]()
 	}

@@ -35,6 +35,8 @@ type Config struct {
 	// Cache has the kinds of [Cached].
 	Cache  Cache
 	Rights *rights.Rights
+	// Processes are those of Plumbline.
+	Processes Processes
 	// Now is the time of the API server.
 	Now func() time.Time
 	Log *slog.Logger
@@ -108,15 +110,18 @@ func (c *Cluster) Get(ctx context.Context, name client.ObjectKey, object client.
 	if err != nil {
 		return err
 	}
-	byID := httpapi.IsByID(ctx)
-	if !k.cached || caller.Writes && !byID {
+	right := rights.Right{Verb: "get", Resource: k.resource, Namespace: name.Namespace}
+	byID, reader := httpapi.IsByID(ctx), client.Reader(c.config.Cache)
+	switch {
+	case c.config.Processes.keeps(k, name.Namespace, name.Name):
+		reader, right.Name = c.config.Processes.Reader, name.Name
+	case !k.cached || caller.Writes && !byID:
 		api, err := c.clientOf(ctx)
 		if err != nil {
 			return err
 		}
 		return api.Get(ctx, name, object, options...)
 	}
-	right := rights.Right{Verb: "get", Resource: k.resource, Namespace: name.Namespace}
 	allowed, err := c.allows(ctx, caller, right)
 	switch {
 	case err != nil:
@@ -126,7 +131,7 @@ func (c *Cluster) Get(ctx context.Context, name client.ObjectKey, object client.
 	case !allowed:
 		return forbidden(caller, right, name.Name)
 	}
-	return c.config.Cache.Get(ctx, name, object, options...)
+	return reader.Get(ctx, name, object, options...)
 }
 
 // allows asks for a right. A right that cannot be asked for is the problem "unavailable".

@@ -31,14 +31,17 @@ func (c *Cluster) List(ctx context.Context, list client.ObjectList, options ...c
 	if err != nil {
 		return err
 	}
-	if !k.cached || caller.Writes && !httpapi.IsByID(ctx) {
+	asked := (&client.ListOptions{}).ApplyOptions(options)
+	switch {
+	case c.config.Processes.has(k, asked.Namespace):
+		return c.listProcesses(ctx, caller, k, list, asked)
+	case !k.cached || caller.Writes && !httpapi.IsByID(ctx):
 		api, err := c.clientOf(ctx)
 		if err != nil {
 			return err
 		}
 		return api.List(ctx, list, options...)
 	}
-	asked := (&client.ListOptions{}).ApplyOptions(options)
 	if asked.FieldSelector != nil {
 		return errFields
 	}

@@ -19,10 +19,14 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/exec"
 )
 
-// impersonal makes configurations without the server's identity. All have its connections.
+// userAgent names the program in requests of callers.
+const userAgent = "plumbline-serve"
+
+// impersonal makes configurations without the server's identity. All but those of forwarded ports share its connections.
 type impersonal struct {
 	host      string
 	transport http.RoundTripper
+	nameless  *rest.Config
 }
 
 func newImpersonal(server *rest.Config) (impersonal, error) {
@@ -35,16 +39,24 @@ func newImpersonal(server *rest.Config) (impersonal, error) {
 	if err != nil {
 		return impersonal{}, fmt.Errorf("making connections to the API server: %w", err)
 	}
-	return impersonal{at.String(), transport}, nil
+	return impersonal{at.String(), transport, nameless}, nil
 }
 
 // config returns the configuration of one caller. An empty token is that of no caller.
 func (i impersonal) config(token string) *rest.Config {
 	return &rest.Config{
-		Host: i.host, Transport: i.transport, BearerToken: token, UserAgent: "plumbline-serve",
+		Host: i.host, Transport: i.transport, BearerToken: token, UserAgent: userAgent,
 		QPS:            -1, // the API server's priority and fairness decides
 		WarningHandler: rest.NoWarnings{},
 	}
+}
+
+// upgrading returns the configuration of one caller for connections that become another protocol, which have no transport
+// in common.
+func (i impersonal) upgrading(token string) *rest.Config {
+	config := rest.CopyConfig(i.nameless)
+	config.BearerToken, config.UserAgent = token, userAgent
+	return config
 }
 
 // TokenAudience is the problem of a token that reads and cannot write.
@@ -55,14 +67,23 @@ func TokenAudience() *wire.Problem {
 // configOf returns the configuration of the caller of a request. The error of a token that the API server does not take
 // is a right that is missing, too: an answer without the objects of other kinds is possible.
 func (c *Cluster) configOf(ctx context.Context) (*rest.Config, error) {
+	token, err := tokenOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.as.config(token), nil
+}
+
+// tokenOf returns the token of the caller of a request for the API server.
+func tokenOf(ctx context.Context) (string, error) {
 	caller, err := identified(ctx)
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case !caller.MayWrite:
-		return nil, errors.Join(TokenAudience(), apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("the audience of the token")))
+		return "", errors.Join(TokenAudience(), apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("the audience of the token")))
 	}
-	return c.as.config(caller.Token()), nil
+	return caller.Token(), nil
 }
 
 // clientOf returns a client with the token of the caller.

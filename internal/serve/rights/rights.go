@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,11 +47,12 @@ func New(reviewer Reviewer, passive clock.PassiveClock, counts answers.Counts) *
 	return &Rights{reviewer: reviewer, known: answers.New[bool](passive, entries, counts)}
 }
 
-// Right is one to read objects. An empty namespace is all namespaces, or the whole cluster.
+// Right is one to read objects. An empty namespace is all namespaces, or the whole cluster, and an empty name is each one.
 type Right struct {
-	Verb      string
-	Resource  schema.GroupResource
-	Namespace string
+	Verb string
+	// Resource is plural, and may have a subresource behind a slash.
+	Resource        schema.GroupResource
+	Namespace, Name string
 }
 
 // Allows tells whether a user has a right, in all namespaces or in that of the right.
@@ -93,10 +95,11 @@ func (r *Rights) FilterNamespaces(ctx context.Context, user *authenticationv1.Us
 
 // allows answers one question.
 func (r *Rights) allows(ctx context.Context, user *authenticationv1.UserInfo, right Right) (bool, error) {
+	resource, subresource, _ := strings.Cut(right.Resource.Resource, "/")
 	spec := &authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extraOf(user),
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: right.Verb, Group: right.Resource.Group, Resource: right.Resource.Resource, Namespace: right.Namespace,
+			Verb: right.Verb, Group: right.Resource.Group, Resource: resource, Subresource: subresource, Namespace: right.Namespace, Name: right.Name,
 		},
 	}
 	question, err := json.Marshal(spec)

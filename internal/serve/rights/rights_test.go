@@ -80,7 +80,7 @@ func TestARightIsAskedForAllNamespacesFirst(t *testing.T) {
 			s := &apiServer{granted: tc.granted}
 			r, _ := newRights(s)
 			for range 2 { // the second answer is remembered
-				got, err := r.Allows(t.Context(), &authenticationv1.UserInfo{Username: "alice"}, Right{"list", plans, tc.namespace})
+				got, err := r.Allows(t.Context(), &authenticationv1.UserInfo{Username: "alice"}, Right{Verb: "list", Resource: plans, Namespace: tc.namespace})
 				if got != tc.want || err != nil {
 					t.Errorf("got %t, %v", got, err)
 				}
@@ -92,6 +92,35 @@ func TestARightIsAskedForAllNamespacesFirst(t *testing.T) {
 	}
 }
 
+func TestASubresourceAndANameAreAskedFor(t *testing.T) {
+	var got []authorizationv1.ResourceAttributes
+	r := New(reviewing(func(spec *authorizationv1.SubjectAccessReviewSpec) { got = append(got, *spec.ResourceAttributes) }), testingclock.NewFakePassiveClock(noon), answers.NewMetrics().Of("access"))
+	right := Right{Verb: "get", Resource: schema.GroupResource{Resource: "pods/proxy"}, Namespace: "plumbline-system", Name: "executor-0:8081"}
+	other := right
+	other.Name = "executor-1:8081"
+	for _, asked := range []Right{right, right, other} {
+		if _, err := r.Allows(t.Context(), &authenticationv1.UserInfo{Username: "alice"}, asked); err != nil {
+			t.Fatal(err)
+		}
+	}
+	everywhere := authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods", Subresource: "proxy", Name: "executor-0:8081"}
+	inOne, ofOther := everywhere, everywhere
+	inOne.Namespace, ofOther.Name = "plumbline-system", "executor-1:8081"
+	ofOtherInOne := ofOther
+	ofOtherInOne.Namespace = "plumbline-system"
+	if diff := cmp.Diff([]authorizationv1.ResourceAttributes{everywhere, inOne, ofOther, ofOtherInOne}, got); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+}
+
+// reviewing grants no right.
+type reviewing func(*authorizationv1.SubjectAccessReviewSpec)
+
+func (f reviewing) Review(_ context.Context, spec *authorizationv1.SubjectAccessReviewSpec) (bool, error) {
+	f(spec)
+	return false, nil
+}
+
 func TestARightThatWasTakenAwayEndsAfterTenSeconds(t *testing.T) {
 	s := &apiServer{granted: map[string]bool{named("alice", "list", "remediationplans", "shop"): true}}
 	r, now := newRights(s)
@@ -100,7 +129,7 @@ func TestARightThatWasTakenAwayEndsAfterTenSeconds(t *testing.T) {
 		want  bool
 	}{{0, true}, {lasts - 1, true}, {lasts, false}} {
 		now.SetTime(noon.Add(step.after))
-		if got, err := r.Allows(t.Context(), &authenticationv1.UserInfo{Username: "alice"}, Right{"list", plans, "shop"}); got != step.want || err != nil {
+		if got, err := r.Allows(t.Context(), &authenticationv1.UserInfo{Username: "alice"}, Right{Verb: "list", Resource: plans, Namespace: "shop"}); got != step.want || err != nil {
 			t.Errorf("after %s: %t, %v", step.after, got, err)
 		}
 		s.granted = nil
@@ -117,7 +146,7 @@ func TestAnAnswerIsOfOneIdentityAlone(t *testing.T) {
 	r, _ := newRights(s)
 	for range 2 {
 		for i := range identities {
-			if _, err := r.Allows(t.Context(), &identities[i], Right{"list", plans, ""}); err != nil {
+			if _, err := r.Allows(t.Context(), &identities[i], Right{Verb: "list", Resource: plans}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -131,10 +160,10 @@ func TestARightThatCannotBeAskedForIsNotGranted(t *testing.T) {
 	s := &apiServer{away: true}
 	r, _ := newRights(s)
 	user := &authenticationv1.UserInfo{Username: "alice"}
-	if got, err := r.Allows(t.Context(), user, Right{"list", plans, "shop"}); got || !errors.Is(err, errAway) {
+	if got, err := r.Allows(t.Context(), user, Right{Verb: "list", Resource: plans, Namespace: "shop"}); got || !errors.Is(err, errAway) {
 		t.Errorf("got %t, %v", got, err)
 	}
-	if got, err := r.FilterNamespaces(t.Context(), user, Right{"list", plans, ""}, []string{"shop", "bank"}); got != nil || !errors.Is(err, errAway) {
+	if got, err := r.FilterNamespaces(t.Context(), user, Right{Verb: "list", Resource: plans}, []string{"shop", "bank"}); got != nil || !errors.Is(err, errAway) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -151,7 +180,7 @@ func TestTheNamespacesOfAUserAreThoseThatAreGranted(t *testing.T) {
 			toggled := named(user, "list", "remediationplans", rapid.SampledFrom(all).Draw(t, "toggled"))
 			s.granted[toggled] = !s.granted[toggled]
 			now.SetTime(now.Now().Add(lasts)) // nothing that was asked before counts
-			got, err := r.FilterNamespaces(context.Background(), &authenticationv1.UserInfo{Username: user}, Right{"list", plans, ""}, asked)
+			got, err := r.FilterNamespaces(context.Background(), &authenticationv1.UserInfo{Username: user}, Right{Verb: "list", Resource: plans}, asked)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +214,7 @@ func TestADenialIsStrongerThanAGrant(t *testing.T) {
 			})
 			r := New(NewReviewer(client.AuthorizationV1().SubjectAccessReviews()), testingclock.NewFakePassiveClock(noon), answers.NewMetrics().Of("access"))
 			user := &authenticationv1.UserInfo{Username: "alice", UID: "1", Groups: []string{"sre"}, Extra: map[string]authenticationv1.ExtraValue{"scopes": {"a"}}}
-			got, err := r.Allows(t.Context(), user, Right{"list", plans, ""})
+			got, err := r.Allows(t.Context(), user, Right{Verb: "list", Resource: plans})
 			if got != tc.want || !errors.Is(err, tc.err) {
 				t.Errorf("got %t, %v", got, err)
 			}

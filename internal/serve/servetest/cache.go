@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -128,7 +129,9 @@ func (c *Cache) List(_ context.Context, into client.ObjectList, options ...clien
 		return err
 	}
 	asked := (&client.ListOptions{}).ApplyOptions(options)
-	found := c.ofKind(strings.TrimSuffix(gvk.Kind, "List"), func(o client.Object) bool { return asked.Namespace == "" || o.GetNamespace() == asked.Namespace })
+	found := c.ofKind(strings.TrimSuffix(gvk.Kind, "List"), func(o client.Object) bool {
+		return (asked.Namespace == "" || o.GetNamespace() == asked.Namespace) && (asked.LabelSelector == nil || asked.LabelSelector.Matches(labels.Set(o.GetLabels())))
+	})
 	if asked.UnsafeDisableDeepCopy == nil || !*asked.UnsafeDisableDeepCopy {
 		for i := range found {
 			found[i] = found[i].DeepCopyObject()

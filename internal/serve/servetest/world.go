@@ -27,7 +27,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
+	"github.com/plumbline-dev/plumbline/internal/actions"
 	"github.com/plumbline-dev/plumbline/internal/elected"
+	"github.com/plumbline-dev/plumbline/internal/evidencehttp"
 	"github.com/plumbline-dev/plumbline/internal/serve/answers"
 	"github.com/plumbline-dev/plumbline/internal/serve/callers"
 	"github.com/plumbline-dev/plumbline/internal/serve/cluster"
@@ -88,12 +90,15 @@ func New(t *testing.T, log *slog.Logger, objects ...client.Object) *World {
 		mapper.Add(gvkOf(t, kinds, o), scopeOf(o))
 	}
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
+	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
 	w.Cache = &Cache{scheme: kinds, objects: objects, handlers: map[string][]toolscache.ResourceEventHandler{}}
 	w.Callers = callers.New(tokens{w}, w.Clock, w.Reviews.Of("token"))
 	w.Cluster, err = cluster.New(&cluster.Config{
 		Server: w.Server.Config, Scheme: kinds, Mapper: mapper, Cache: w.Cache, Now: w.Clock.Now, Log: log,
-		Rights: rights.New(access{w}, w.Clock, w.Reviews.Of("access")),
+		Processes: cluster.Processes{Namespace: actions.SystemNamespace, Reader: w.Cache, HTTP: evidencehttp.NewClient()},
+		Rights:    rights.New(access{w}, w.Clock, w.Reviews.Of("access")),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +182,10 @@ func (w access) Review(_ context.Context, spec *authorizationv1.SubjectAccessRev
 	if w.away {
 		return false, ErrAway
 	}
-	a := spec.ResourceAttributes
+	a := *spec.ResourceAttributes
+	if a.Subresource != "" {
+		a.Resource += "/" + a.Subresource
+	}
 	return slices.ContainsFunc([]Right{
 		{spec.User, a.Verb, "", ""}, {spec.User, a.Verb, "", a.Namespace}, {spec.User, a.Verb, a.Resource, ""}, {spec.User, a.Verb, a.Resource, a.Namespace},
 	}, func(r Right) bool { return w.rights[r] && (r.Namespace == "" || r.Namespace == a.Namespace) }), nil

@@ -132,7 +132,7 @@ func startServe(t *testing.T) *served {
 	own := serveConfig(t)
 	s.process = inprocess.Start(t, "API", patience, func(ctx context.Context, ready func()) error {
 		server, err := serve.New(serve.Setup{
-			Config: own, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }, Hosts: []string{host}, Bounds: door.DefaultBounds(),
+			Config: own, Namespace: rendered.Namespace, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }, Hosts: []string{host}, Bounds: door.DefaultBounds(),
 			Version: "test", Registry: prometheus.NewRegistry(), Log: slog.New(slog.NewJSONHandler(s.log, nil)), Clock: s.clock, Ready: ready,
 		})
 		if err != nil {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"crypto/x509"
+	"slices"
+	"testing"
+	"time"
+)
+
+// serving adds a REST API with two hosts to an installation.
+func serving(t *testing.T, s *Snapshot) {
+	t.Helper()
+	s.Workloads.Value = append(slices.Clone(s.Workloads.Value), Workload{
+		Name: APIName, Component: "api", Version: s.Workloads.Value[0].Version, Desired: 2, Ready: 2,
+		Args: []string{"--role=serve", apiHostsFlag + "plumbline.example.com,plumbline.example.com:8443"},
+	})
+	s.API = API{
+		Addresses: Got(2), Authorities: Got([]*x509.Certificate{healthyAuthority.certificate}),
+		Certificate: Got(Certificate{Leaf: healthyAuthority.leafOf(t, testNow.Add(-24*time.Hour), testNow.Add(6*24*time.Hour), "plumbline-api.plumbline-system.svc", "plumbline.example.com")}),
+		Audience:    Got(Audience{Accepted: true}),
+	}
+}
+
+// served breaks an installation that has a REST API.
+func served(change func(*testing.T, *Snapshot)) breakage {
+	return func(t *testing.T, s *Snapshot) { serving(t, s); change(t, s) }
+}
+
+func servedBy(change func(*API)) breakage {
+	return served(func(_ *testing.T, s *Snapshot) { change(&s.API) })
+}
+
+func TestAHealthyAPI_PassesEverything(t *testing.T) {
+	s := healthy(t)
+	serving(t, s)
+	for _, f := range Examine(s).Findings {
+		if f.Severity != OK {
+			t.Errorf("%s: %s %s: %s", f.ID, f.Severity, f.Object, f.Message)
+		}
+	}
+}
+
+func apiBreakages() map[string]map[string]breakage {
+	hiddenWorkloads := served(func(_ *testing.T, s *Snapshot) { hidden["workloads"](s) })
+	noCertificate := servedBy(func(a *API) { a.Certificate = Gone[Certificate]() })
+	hiddenCertificate := servedBy(func(a *API) { a.Certificate = forbidden[Certificate]("get secrets") })
+	return map[string]map[string]breakage{
+		"api.endpoints": {
+			"no replica is ready":      servedBy(func(a *API) { a.Addresses = Got(0) }),
+			"the Service was deleted":  servedBy(func(a *API) { a.Addresses = Gone[int]() }),
+			"endpoints are hidden":     servedBy(func(a *API) { a.Addresses = forbidden[int]("list endpointslices") }),
+			"there is no REST API":     on(func(*Snapshot) {}),
+			"Deployments are hidden":   hiddenWorkloads,
+			"a replica of two is left": servedBy(func(a *API) { a.Addresses = Got(1) }),
+		},
+		"api.authority": {
+			"the ConfigMap is empty":  servedBy(func(a *API) { a.Authorities = Gone[[]*x509.Certificate]() }),
+			"the ConfigMap is hidden": servedBy(func(a *API) { a.Authorities = forbidden[[]*x509.Certificate]("get configmaps") }),
+			"another authority": served(func(t *testing.T, s *Snapshot) {
+				s.API.Authorities = Got([]*x509.Certificate{newAuthority(t).certificate})
+			}),
+			"there is no certificate":     noCertificate,
+			"the certificate is hidden":   hiddenCertificate,
+			"the certificate has expired": served(func(_ *testing.T, s *Snapshot) { s.Now = s.Now.Add(7 * 24 * time.Hour) }),
+			"one authority after another": served(func(t *testing.T, s *Snapshot) {
+				s.API.Authorities.Value = append(s.API.Authorities.Value, newAuthority(t).certificate)
+			}),
+			"there is no REST API":           on(func(*Snapshot) {}),
+			"the Deployments cannot be read": hiddenWorkloads,
+		},
+		"api.hosts": {
+			"a host is not in the certificate": served(func(t *testing.T, s *Snapshot) {
+				s.API.Certificate = Got(Certificate{Leaf: healthyAuthority.leafOf(t, testNow.Add(-time.Hour), testNow.Add(time.Hour), "plumbline-api.plumbline-system.svc")})
+			}),
+			"the Service is not in the certificate": served(func(t *testing.T, s *Snapshot) {
+				s.API.Certificate = Got(Certificate{Leaf: healthyAuthority.leafOf(t, testNow.Add(-time.Hour), testNow.Add(time.Hour), "*.example.com")})
+			}),
+			"there is no certificate":   noCertificate,
+			"the certificate is hidden": hiddenCertificate,
+			"there is no REST API":      on(func(*Snapshot) {}),
+		},
+		"api.audience": {
+			"the API server takes it for its own": servedBy(func(a *API) { a.Audience = Got(Audience{Accepted: true, AsOwn: true}) }),
+			"the API server refuses it":           servedBy(func(a *API) { a.Audience = Got(Audience{}) }),
+			"the account was deleted":             servedBy(func(a *API) { a.Audience = Gone[Audience]() }),
+			"no token may be asked for":           servedBy(func(a *API) { a.Audience = forbidden[Audience]("create serviceaccounts/token") }),
+			"no probe":                            servedBy(func(a *API) { a.Audience = Read[Audience]{} }),
+			"there is no REST API":                on(func(*Snapshot) {}),
+		},
+	}
+}
