@@ -100,7 +100,7 @@ func (c *Callers) lasts(token string, who *identity) time.Duration {
 	if who.user.Username == "" {
 		return refusedFor
 	}
-	end, told := endOf(token)
+	end, told := EndOf(token)
 	if !told {
 		return knownFor
 	}

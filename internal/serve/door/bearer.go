@@ -6,10 +6,9 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-)
 
-// maxToken bounds a token in bytes, as the API server's own header limits do in effect.
-const maxToken = 8 << 10
+	"github.com/plumbline-dev/plumbline/internal/serve/callers"
+)
 
 var errNoToken = errors.New("send one header \"Authorization: Bearer TOKEN\"")
 
@@ -21,17 +20,8 @@ func bearer(headers http.Header) (string, error) {
 		return "", errNoToken
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken || strings.ContainsFunc(token, isNotOfToken) {
+	if !strings.EqualFold(scheme, "Bearer") || !callers.IsToken(token) {
 		return "", errNoToken
 	}
 	return token, nil
-}
-
-// isNotOfToken tells whether a token cannot have a character: it has letters, digits and -._~+/ with = at its end.
-func isNotOfToken(r rune) bool {
-	switch {
-	case r >= '0' && r <= '9', r >= 'A' && r <= 'Z', r >= 'a' && r <= 'z':
-		return false
-	}
-	return !strings.ContainsRune("-._~+/=:", r) // bootstrap and static tokens of a file may have a colon
 }

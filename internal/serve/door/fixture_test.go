@@ -32,14 +32,21 @@ type opened struct {
 
 func open(t *testing.T, bounds Bounds) *opened {
 	t.Helper()
+	return openWith(t, bounds, nil)
+}
+
+// openWith opens a door with a console, if there is one.
+func openWith(t *testing.T, bounds Bounds, consoleOf func(*servetest.World, *httpapi.API, *slog.Logger) *Console) *opened {
+	t.Helper()
 	log := &bytes.Buffer{}
 	lines := slog.New(slog.NewJSONHandler(log, nil))
 	w := servetest.New(t, lines, servetest.Shop(t, root)...)
 	api := httpapi.New(w.Cluster, "v0.0.0-test", lines)
-	return &opened{
-		Door:  New(Config{API: api, Callers: w.Callers, Hosts: []string{host, "plumbline.example:8443"}, Bounds: bounds, Metrics: NewMetrics(), Log: lines}),
-		World: w, t: t, api: api, log: log,
+	c := Config{API: api, Callers: w.Callers, Hosts: []string{host, "plumbline.example:8443"}, Bounds: bounds, Metrics: NewMetrics(), Log: lines}
+	if consoleOf != nil {
+		c.Console = consoleOf(w, api, lines)
 	}
+	return &opened{Door: New(c), World: w, t: t, api: api, log: log}
 }
 
 // request makes a request with a token, and with headers, each with its value behind it.

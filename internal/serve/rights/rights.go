@@ -46,19 +46,26 @@ func New(reviewer Reviewer, passive clock.PassiveClock, counts answers.Counts) *
 	return &Rights{reviewer: reviewer, known: answers.New[bool](passive, entries, counts)}
 }
 
-// Right is one to read objects. An empty namespace is all namespaces, or the whole cluster.
+// Right is one to objects. An empty namespace is all namespaces, or the whole cluster; an empty name is each object.
 type Right struct {
 	Verb      string
 	Resource  schema.GroupResource
 	Namespace string
+	Name      string
 }
 
-// Allows tells whether a user has a right, in all namespaces or in that of the right.
+// Allows tells whether a user has a right: to all objects, to those of the namespace of the right, or to the object of its
+// name.
 func (r *Rights) Allows(ctx context.Context, user *authenticationv1.UserInfo, right Right) (bool, error) {
-	everywhere := right
-	everywhere.Namespace = ""
-	allowed, err := r.allows(ctx, user, everywhere)
-	if err != nil || allowed || right.Namespace == "" {
+	wider := Right{Verb: right.Verb, Resource: right.Resource}
+	allowed, err := r.allows(ctx, user, wider)
+	if err != nil || allowed || wider == right {
+		return allowed, err
+	}
+	if wider.Namespace = right.Namespace; wider.Namespace != "" {
+		allowed, err = r.allows(ctx, user, wider)
+	}
+	if err != nil || allowed || wider == right {
 		return allowed, err
 	}
 	return r.allows(ctx, user, right)
@@ -96,7 +103,7 @@ func (r *Rights) allows(ctx context.Context, user *authenticationv1.UserInfo, ri
 	spec := &authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extraOf(user),
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: right.Verb, Group: right.Resource.Group, Resource: right.Resource.Resource, Namespace: right.Namespace,
+			Verb: right.Verb, Group: right.Resource.Group, Resource: right.Resource.Resource, Namespace: right.Namespace, Name: right.Name,
 		},
 	}
 	question, err := json.Marshal(spec)
