@@ -97,9 +97,9 @@ func TestTheAPIFindsItsObjects(t *testing.T) {
 			if left := grace - o.DrainDelay; left < 20*time.Second {
 				t.Errorf("after the drain %s are left of the grace period for requests to end", left)
 			}
-			hasMount(t, &d, o.Browsers.SessionKeysFile, name == "with browsers" || name == "with an issuer")
-			hasMount(t, &d, o.Browsers.OIDCClientSecretFile, name == "with an issuer")
-			hasMount(t, &d, o.Browsers.OIDCCAFile, name == "with an issuer")
+			hasMount(t, d, o.Browsers.SessionKeysFile, name == "with browsers" || name == "with an issuer")
+			hasMount(t, d, o.Browsers.OIDCClientSecretFile, name == "with an issuer")
+			hasMount(t, d, o.Browsers.OIDCCAFile, name == "with an issuer")
 			find(t, objects, "PodDisruptionBudget", "plumbline-api")
 			find(t, objects, "NetworkPolicy", "plumbline-api")
 		})

@@ -46,6 +46,9 @@ func (s *apiServer) Review(_ context.Context, spec *authorizationv1.SubjectAcces
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	right := named(spec.User, spec.ResourceAttributes.Verb, spec.ResourceAttributes.Resource, spec.ResourceAttributes.Namespace)
+	if name := spec.ResourceAttributes.Name; name != "" {
+		right += " " + name
+	}
 	s.asked = append(s.asked, right)
 	if s.away {
 		return false, errAway
@@ -80,10 +83,37 @@ func TestARightIsAskedForAllNamespacesFirst(t *testing.T) {
 			s := &apiServer{granted: tc.granted}
 			r, _ := newRights(s)
 			for range 2 { // the second answer is remembered
-				got, err := r.Allows(t.Context(), &authenticationv1.UserInfo{Username: "alice"}, Right{"list", plans, tc.namespace})
+				got, err := r.Allows(t.Context(), &authenticationv1.UserInfo{Username: "alice"}, Right{Verb: "list", Resource: plans, Namespace: tc.namespace})
 				if got != tc.want || err != nil {
 					t.Errorf("got %t, %v", got, err)
 				}
+			}
+			if diff := cmp.Diff(tc.asked, s.asked); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A role that names objects grants a right to these alone.
+func TestARightToOneObjectIsAskedForLast(t *testing.T) {
+	everywhere, inShop := named("alice", "list", "remediationplans", ""), named("alice", "list", "remediationplans", "shop")
+	for name, tc := range map[string]struct {
+		granted, namespace string
+		want               bool
+		asked              []string
+	}{
+		"to the object":                     {inShop + " web", "shop", true, []string{everywhere, inShop, inShop + " web"}},
+		"to another object":                 {inShop + " api", "shop", false, []string{everywhere, inShop, inShop + " web"}},
+		"to each object of the namespace":   {inShop, "shop", true, []string{everywhere, inShop}},
+		"to an object of the whole cluster": {everywhere + " web", "", true, []string{everywhere, everywhere + " web"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &apiServer{granted: map[string]bool{tc.granted: true}}
+			r, _ := newRights(s)
+			got, err := r.Allows(t.Context(), &authenticationv1.UserInfo{Username: "alice"}, Right{Verb: "list", Resource: plans, Namespace: tc.namespace, Name: "web"})
+			if got != tc.want || err != nil {
+				t.Errorf("got %t, %v", got, err)
 			}
 			if diff := cmp.Diff(tc.asked, s.asked); diff != "" {
 				t.Errorf("asked (-want +got):\n%s", diff)
@@ -100,7 +130,7 @@ func TestARightThatWasTakenAwayEndsAfterTenSeconds(t *testing.T) {
 		want  bool
 	}{{0, true}, {lasts - 1, true}, {lasts, false}} {
 		now.SetTime(noon.Add(step.after))
-		if got, err := r.Allows(t.Context(), &authenticationv1.UserInfo{Username: "alice"}, Right{"list", plans, "shop"}); got != step.want || err != nil {
+		if got, err := r.Allows(t.Context(), &authenticationv1.UserInfo{Username: "alice"}, Right{Verb: "list", Resource: plans, Namespace: "shop"}); got != step.want || err != nil {
 			t.Errorf("after %s: %t, %v", step.after, got, err)
 		}
 		s.granted = nil
@@ -117,7 +147,7 @@ func TestAnAnswerIsOfOneIdentityAlone(t *testing.T) {
 	r, _ := newRights(s)
 	for range 2 {
 		for i := range identities {
-			if _, err := r.Allows(t.Context(), &identities[i], Right{"list", plans, ""}); err != nil {
+			if _, err := r.Allows(t.Context(), &identities[i], Right{Verb: "list", Resource: plans}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -131,10 +161,10 @@ func TestARightThatCannotBeAskedForIsNotGranted(t *testing.T) {
 	s := &apiServer{away: true}
 	r, _ := newRights(s)
 	user := &authenticationv1.UserInfo{Username: "alice"}
-	if got, err := r.Allows(t.Context(), user, Right{"list", plans, "shop"}); got || !errors.Is(err, errAway) {
+	if got, err := r.Allows(t.Context(), user, Right{Verb: "list", Resource: plans, Namespace: "shop"}); got || !errors.Is(err, errAway) {
 		t.Errorf("got %t, %v", got, err)
 	}
-	if got, err := r.FilterNamespaces(t.Context(), user, Right{"list", plans, ""}, []string{"shop", "bank"}); got != nil || !errors.Is(err, errAway) {
+	if got, err := r.FilterNamespaces(t.Context(), user, Right{Verb: "list", Resource: plans}, []string{"shop", "bank"}); got != nil || !errors.Is(err, errAway) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -151,7 +181,7 @@ func TestTheNamespacesOfAUserAreThoseThatAreGranted(t *testing.T) {
 			toggled := named(user, "list", "remediationplans", rapid.SampledFrom(all).Draw(t, "toggled"))
 			s.granted[toggled] = !s.granted[toggled]
 			now.SetTime(now.Now().Add(lasts)) // nothing that was asked before counts
-			got, err := r.FilterNamespaces(context.Background(), &authenticationv1.UserInfo{Username: user}, Right{"list", plans, ""}, asked)
+			got, err := r.FilterNamespaces(context.Background(), &authenticationv1.UserInfo{Username: user}, Right{Verb: "list", Resource: plans}, asked)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +215,7 @@ func TestADenialIsStrongerThanAGrant(t *testing.T) {
 			})
 			r := New(NewReviewer(client.AuthorizationV1().SubjectAccessReviews()), testingclock.NewFakePassiveClock(noon), answers.NewMetrics().Of("access"))
 			user := &authenticationv1.UserInfo{Username: "alice", UID: "1", Groups: []string{"sre"}, Extra: map[string]authenticationv1.ExtraValue{"scopes": {"a"}}}
-			got, err := r.Allows(t.Context(), user, Right{"list", plans, ""})
+			got, err := r.Allows(t.Context(), user, Right{Verb: "list", Resource: plans})
 			if got != tc.want || !errors.Is(err, tc.err) {
 				t.Errorf("got %t, %v", got, err)
 			}

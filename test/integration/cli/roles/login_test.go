@@ -68,7 +68,7 @@ func TestAPersonLogsInWithATokenAndLogsOut(t *testing.T) {
 	b.Focus("#cancel input[name=reason]")
 	b.Type("INC-9")
 	b.Press(chromium.Enter)
-	b.Await(`role="alert"`, "cannot patch resource", `value="INC-9"`)
+	b.Await(`role="alert"`, "you may not patch RemediationPlan in namespace shop", `value="INC-9"`)
 	must(t, admin.Get(t.Context(), client.ObjectKeyFromObject(p), p))
 	if p.Spec.Control != (v1alpha1.PlanControl{}) {
 		t.Errorf("stored %+v", p.Spec.Control)
