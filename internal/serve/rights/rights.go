@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,26 +47,20 @@ func New(reviewer Reviewer, passive clock.PassiveClock, counts answers.Counts) *
 	return &Rights{reviewer: reviewer, known: answers.New[bool](passive, entries, counts)}
 }
 
-// Right is one to objects. An empty namespace is all namespaces, or the whole cluster; an empty name is each object.
+// Right is one to read objects. An empty namespace is all namespaces, or the whole cluster, and an empty name is each one.
 type Right struct {
-	Verb      string
-	Resource  schema.GroupResource
-	Namespace string
-	Name      string
+	Verb string
+	// Resource is plural, and may have a subresource behind a slash.
+	Resource        schema.GroupResource
+	Namespace, Name string
 }
 
-// Allows tells whether a user has a right: to all objects, to those of the namespace of the right, or to the object of its
-// name.
+// Allows tells whether a user has a right, in all namespaces or in that of the right.
 func (r *Rights) Allows(ctx context.Context, user *authenticationv1.UserInfo, right Right) (bool, error) {
-	wider := Right{Verb: right.Verb, Resource: right.Resource}
-	allowed, err := r.allows(ctx, user, wider)
-	if err != nil || allowed || wider == right {
-		return allowed, err
-	}
-	if wider.Namespace = right.Namespace; wider.Namespace != "" {
-		allowed, err = r.allows(ctx, user, wider)
-	}
-	if err != nil || allowed || wider == right {
+	everywhere := right
+	everywhere.Namespace = ""
+	allowed, err := r.allows(ctx, user, everywhere)
+	if err != nil || allowed || right.Namespace == "" {
 		return allowed, err
 	}
 	return r.allows(ctx, user, right)
@@ -100,10 +95,11 @@ func (r *Rights) FilterNamespaces(ctx context.Context, user *authenticationv1.Us
 
 // allows answers one question.
 func (r *Rights) allows(ctx context.Context, user *authenticationv1.UserInfo, right Right) (bool, error) {
+	resource, subresource, _ := strings.Cut(right.Resource.Resource, "/")
 	spec := &authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extraOf(user),
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: right.Verb, Group: right.Resource.Group, Resource: right.Resource.Resource, Namespace: right.Namespace, Name: right.Name,
+			Verb: right.Verb, Group: right.Resource.Group, Resource: resource, Subresource: subresource, Namespace: right.Namespace, Name: right.Name,
 		},
 	}
 	question, err := json.Marshal(spec)

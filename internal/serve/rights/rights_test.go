@@ -46,9 +46,6 @@ func (s *apiServer) Review(_ context.Context, spec *authorizationv1.SubjectAcces
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	right := named(spec.User, spec.ResourceAttributes.Verb, spec.ResourceAttributes.Resource, spec.ResourceAttributes.Namespace)
-	if name := spec.ResourceAttributes.Name; name != "" {
-		right += " " + name
-	}
 	s.asked = append(s.asked, right)
 	if s.away {
 		return false, errAway
@@ -95,31 +92,33 @@ func TestARightIsAskedForAllNamespacesFirst(t *testing.T) {
 	}
 }
 
-// A role that names objects grants a right to these alone.
-func TestARightToOneObjectIsAskedForLast(t *testing.T) {
-	everywhere, inShop := named("alice", "list", "remediationplans", ""), named("alice", "list", "remediationplans", "shop")
-	for name, tc := range map[string]struct {
-		granted, namespace string
-		want               bool
-		asked              []string
-	}{
-		"to the object":                     {inShop + " web", "shop", true, []string{everywhere, inShop, inShop + " web"}},
-		"to another object":                 {inShop + " api", "shop", false, []string{everywhere, inShop, inShop + " web"}},
-		"to each object of the namespace":   {inShop, "shop", true, []string{everywhere, inShop}},
-		"to an object of the whole cluster": {everywhere + " web", "", true, []string{everywhere, everywhere + " web"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := &apiServer{granted: map[string]bool{tc.granted: true}}
-			r, _ := newRights(s)
-			got, err := r.Allows(t.Context(), &authenticationv1.UserInfo{Username: "alice"}, Right{Verb: "list", Resource: plans, Namespace: tc.namespace, Name: "web"})
-			if got != tc.want || err != nil {
-				t.Errorf("got %t, %v", got, err)
-			}
-			if diff := cmp.Diff(tc.asked, s.asked); diff != "" {
-				t.Errorf("asked (-want +got):\n%s", diff)
-			}
-		})
+func TestASubresourceAndANameAreAskedFor(t *testing.T) {
+	var got []authorizationv1.ResourceAttributes
+	r := New(reviewing(func(spec *authorizationv1.SubjectAccessReviewSpec) { got = append(got, *spec.ResourceAttributes) }), testingclock.NewFakePassiveClock(noon), answers.NewMetrics().Of("access"))
+	right := Right{Verb: "get", Resource: schema.GroupResource{Resource: "pods/proxy"}, Namespace: "plumbline-system", Name: "executor-0:8081"}
+	other := right
+	other.Name = "executor-1:8081"
+	for _, asked := range []Right{right, right, other} {
+		if _, err := r.Allows(t.Context(), &authenticationv1.UserInfo{Username: "alice"}, asked); err != nil {
+			t.Fatal(err)
+		}
 	}
+	everywhere := authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods", Subresource: "proxy", Name: "executor-0:8081"}
+	inOne, ofOther := everywhere, everywhere
+	inOne.Namespace, ofOther.Name = "plumbline-system", "executor-1:8081"
+	ofOtherInOne := ofOther
+	ofOtherInOne.Namespace = "plumbline-system"
+	if diff := cmp.Diff([]authorizationv1.ResourceAttributes{everywhere, inOne, ofOther, ofOtherInOne}, got); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+}
+
+// reviewing grants no right.
+type reviewing func(*authorizationv1.SubjectAccessReviewSpec)
+
+func (f reviewing) Review(_ context.Context, spec *authorizationv1.SubjectAccessReviewSpec) (bool, error) {
+	f(spec)
+	return false, nil
 }
 
 func TestARightThatWasTakenAwayEndsAfterTenSeconds(t *testing.T) {
