@@ -102,10 +102,7 @@ func trust(t *testing.T, of *issuer.Issuer) {
 func (s *served) browse(t *testing.T, of *issuer.Issuer) *browser {
 	t.Helper()
 	roots := of.Roots.Clone()
-	certificate, err := tls.Dial("tcp", strings.TrimPrefix(s.base, "https://"), &tls.Config{RootCAs: s.roots, MinVersion: tls.VersionTLS13})
-	must(t, err)
-	roots.AddCert(certificate.ConnectionState().PeerCertificates[0])
-	must(t, certificate.Close())
+	roots.AddCert(s.certificate)
 	jar, err := cookiejar.New(nil)
 	must(t, err)
 	connections := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13}}

@@ -101,6 +101,8 @@ type served struct {
 	clock *inprocess.Ahead
 	log   *lockedBuffer
 	roots *x509.CertPool
+	// certificate is the only one of the roots.
+	certificate *x509.Certificate
 }
 
 // lockedBuffer is a log that is read while it is written.
@@ -133,7 +135,7 @@ func startServeFor(t *testing.T, sessions func(clock.PassiveClock) *serve.Sessio
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)
 	certificate := selfsigned.New(t, "plumbline-api")
-	s := &served{clock: &inprocess.Ahead{}, log: &lockedBuffer{}, roots: x509.NewCertPool()}
+	s := &served{clock: &inprocess.Ahead{}, log: &lockedBuffer{}, roots: x509.NewCertPool(), certificate: certificate.Leaf}
 	s.roots.AddCert(certificate.Leaf)
 	host := net.JoinHostPort("localhost", strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)) //nolint:forcetypeassert // a listener of tcp has no other address
 	s.base = "https://" + host
