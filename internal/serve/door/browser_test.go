@@ -84,7 +84,7 @@ func TestNoLoginLeadsToAnotherHost(t *testing.T) {
 	for back, want := range map[string]string{
 		"/plans?namespace=shop&a=//b": "/plans?namespace=shop&a=//b", "/": "/", "": "/", "plans": "/", "//evil.example": "/", "///evil.example": "/", `/\evil.example`: "/",
 		`\\evil.example`: "/", "https://evil.example": "/", "https:evil.example": "/", "javascript:alert(1)": "/", "/\t/evil.example": "/", "/\n/evil.example": "/",
-		"/.//evil.example": "/", "/%5cevil.example": "/", "/%2f/evil.example": "/", "/a\x00": "/", " //evil.example": "/", "/login": "/", "/login/callback?code=a": "/", "/logout": "/",
+		"/.//evil.example": "/", "/%5cevil.example": "/", "/%2f/evil.example": "/", "/a\x00": "/", "\u00a0//evil.example": "/", "/login": "/", "/login/callback?code=a": "/", "/logout": "/",
 		"/" + strings.Repeat("a", 2000): "/", "/%zz": "/", "?a": "/", "#a": "/",
 	} {
 		v.wantLed(v.post("/login", url.Values{"token": {"alice"}, "return": {back}}), want)

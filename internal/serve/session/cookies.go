@@ -80,14 +80,15 @@ func joined(r *http.Request, purpose Purpose) string {
 	if err != nil || parts < 1 || parts > maxParts {
 		return ""
 	}
+	all := []string{sealed}
 	for i := 1; i < parts; i++ {
 		part := cookieOf(r, purpose, i)
 		if part == "" {
 			return ""
 		}
-		sealed += part
+		all = append(all, part)
 	}
-	if len(sealed) > maxParts*partSize {
+	if sealed = strings.Join(all, ""); len(sealed) > maxParts*partSize {
 		return ""
 	}
 	return sealed
