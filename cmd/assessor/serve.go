@@ -34,8 +34,12 @@ func (p *process) serveAPI(opts *assessor.Options, mine *serve.Options, gate *el
 	if err != nil {
 		return nil, err
 	}
+	sessions, err := mine.Browsers.Sessions(clock.RealClock{})
+	if err != nil {
+		return nil, err
+	}
 	server, err := serve.New(serve.Setup{
-		Config: config, Namespace: opts.Namespace, Certificate: keeper.GetCertificate, Hosts: mine.ServedHosts(opts.Namespace), Bounds: door.DefaultBounds(),
+		Config: config, Namespace: opts.Namespace, Certificate: keeper.GetCertificate, Hosts: mine.ServedHosts(opts.Namespace), Bounds: door.DefaultBounds(), Sessions: sessions,
 		Version: version(buildinfo.Read()), DrainDelay: mine.DrainDelay, Registry: p.registry, Log: log, Clock: clock.RealClock{}, Ready: gate.Open,
 	})
 	if err != nil {

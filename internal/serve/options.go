@@ -42,6 +42,8 @@ type Options struct {
 	CertificateSettle time.Duration
 	// DrainDelay is how long callers may still connect after the order to stop.
 	DrainDelay time.Duration
+	// Browsers says how users of browsers log in.
+	Browsers BrowserOptions
 }
 
 // AddFlags registers the flags with their defaults.
@@ -54,6 +56,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.DeploymentName, "api-deployment-name", "plumbline-api", "role serve: the own Deployment; owns a Secret that had to be made again")
 	fs.StringVar(&o.CertificateMode, "api-certificate-mode", string(certs.ModeSelfManaged), "role serve: writer of the certificates: SelfManaged or CertManager")
 	fs.DurationVar(&o.CertificateSettle, "api-certificate-settle", 5*time.Minute, "role serve: how long a new authority is published before the certificate relies on it")
+	o.Browsers.addFlags(fs)
 	fs.DurationVar(&o.DrainDelay, "api-drain-delay", 5*time.Second, "role serve: how long callers may still connect after the order to stop")
 }
 
@@ -68,6 +71,7 @@ func (o *Options) Validate() field.ErrorList {
 			errs = append(errs, field.Invalid(field.NewPath("--api-hosts"), host, "must be a DNS name or an IP address, with the port if it is not 443"))
 		}
 	}
+	errs = append(errs, o.Browsers.validate()...)
 	for name, value := range map[string]string{
 		"api-service-name": o.ServiceName, "api-tls-secret": o.TLSSecret, "api-lease-name": o.LeaseName, "api-deployment-name": o.DeploymentName,
 	} {

@@ -48,6 +48,8 @@ type Setup struct {
 	Hosts []string
 	// Bounds are of requests at once.
 	Bounds door.Bounds
+	// Sessions are those of browsers; nil if no browser is served.
+	Sessions *Sessions
 	// Version of Plumbline is that of the OpenAPI document.
 	Version string
 	// DrainDelay is how long callers may still connect after the order to stop.

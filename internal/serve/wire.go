@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/console/pages"
 	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/internal/evidencehttp"
 	"github.com/plumbline-dev/plumbline/internal/httpapi"
@@ -19,6 +20,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/serve/callers"
 	"github.com/plumbline-dev/plumbline/internal/serve/cluster"
 	"github.com/plumbline-dev/plumbline/internal/serve/door"
+	"github.com/plumbline-dev/plumbline/internal/serve/login"
 	"github.com/plumbline-dev/plumbline/internal/serve/rights"
 	"github.com/plumbline-dev/plumbline/internal/servertime"
 	"github.com/plumbline-dev/plumbline/pkg/tlsport"
@@ -71,12 +73,23 @@ func New(s Setup) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	api := httpapi.New(readable, s.Version, s.Log)
+	api, known := httpapi.New(readable, s.Version, s.Log), callers.New(tokens, s.Clock, reviews.Of("token"))
 	if err := s.Registry.Register(api.StreamMetrics()); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	return &Server{setup: s, cache: shared, api: api, port: port, door: door.New(door.Config{
-		API: api, Callers: callers.New(tokens, s.Clock, reviews.Of("token")),
+		API: api, Callers: known, Console: consoleOf(&s, readable, api, known),
 		Hosts: s.Hosts, Bounds: s.Bounds, Metrics: metrics, Log: s.Log,
 	})}, nil
+}
+
+// consoleOf makes the console for browsers; nil if none is served.
+func consoleOf(s *Setup, readable *cluster.Cluster, api *httpapi.API, known *callers.Callers) *door.Console {
+	if s.Sessions == nil {
+		return nil
+	}
+	return &door.Console{
+		Pages: pages.New(readable.Console(), api, s.Log),
+		Login: login.New(login.Config{Keys: s.Sessions.Keys, Callers: known, Provider: s.Sessions.Issuer, Clock: s.Clock, Log: s.Log}),
+	}
 }

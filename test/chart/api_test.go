@@ -54,7 +54,12 @@ func TestTheAPIFindsItsObjects(t *testing.T) {
 	for name, values := range map[string][]string{
 		"with its own certificate": {"--set", withAPI},
 		"with cert-manager":        {"--set", withAPI, "--set", "api.tls.mode=CertManager", "--set", "api.tls.issuerRef.name=internal"},
-		"with hosts":               {"--set", withAPI, "--set", "api.hosts={plumbline.example.com,plumbline.example.com:8443}"},
+		"with browsers":            {"--set", withAPI, "--set", "api.sessionKeysSecret=keys"},
+		"with an issuer": {
+			"--set", withAPI, "--set", "api.sessionKeysSecret=keys", "--set", "api.oidc.issuer=https://id.example.com/realm", "--set", "api.oidc.clientID=plumbline",
+			"--set", "api.oidc.credentialsSecret=client", "--set", "outbound.caSecret=outside",
+		},
+		"with hosts": {"--set", withAPI, "--set", "api.hosts={plumbline.example.com,plumbline.example.com:8443}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := template(t, values...)
@@ -92,8 +97,34 @@ func TestTheAPIFindsItsObjects(t *testing.T) {
 			if left := grace - o.DrainDelay; left < 20*time.Second {
 				t.Errorf("after the drain %s are left of the grace period for requests to end", left)
 			}
+			hasMount(t, d, o.Browsers.SessionKeysFile, name == "with browsers" || name == "with an issuer")
+			hasMount(t, d, o.Browsers.OIDCClientSecretFile, name == "with an issuer")
+			hasMount(t, d, o.Browsers.OIDCCAFile, name == "with an issuer")
 			find(t, objects, "PodDisruptionBudget", "plumbline-api")
 			find(t, objects, "NetworkPolicy", "plumbline-api")
 		})
 	}
+}
+
+// hasMount demands that a file of an argument is one of a Secret, or that there is no argument.
+func hasMount(t *testing.T, d *appsv1.Deployment, file string, wanted bool) {
+	t.Helper()
+	if (file != "") != wanted {
+		t.Errorf("the argument %q is there: %v", file, !wanted)
+	}
+	if file == "" {
+		return
+	}
+	pod := d.Spec.Template.Spec
+	for _, mount := range pod.Containers[0].VolumeMounts {
+		if mount.MountPath != filepath.Dir(file) {
+			continue
+		}
+		for _, volume := range pod.Volumes {
+			if volume.Name == mount.Name && mount.ReadOnly && volume.Secret != nil && volume.Secret.Items[0].Path == filepath.Base(file) {
+				return
+			}
+		}
+	}
+	t.Errorf("no Secret is mounted at %s", file)
 }

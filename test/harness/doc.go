@@ -10,5 +10,5 @@
 // whose Deployments are guarded, netns makes networks that lose packets, poll waits, waits records each wait, seed makes random
 // choices that can be repeated, rotation chooses the part of a long test that a quick
 // run makes, failpoint kills and disturbs the executor, golden compares with committed
-// files, rendered runs Helm on the chart, and replay sends recorded admission reviews at a rate.
+// files, issuer logs users in by OpenID Connect, rendered runs Helm on the chart, and replay sends recorded admission reviews at a rate.
 package harness

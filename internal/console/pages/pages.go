@@ -30,15 +30,19 @@ type Cluster struct {
 	Live func(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) ([]byte, error)
 	// Allows asks the API server whether the caller has a right.
 	Allows func(context.Context, *authorizationv1.ResourceAttributes) (bool, error)
+	// HasLogout says that callers have sessions, which they may end.
+	HasLogout bool
 }
 
 // Pages answers the requests of browsers. [New] makes one.
 type Pages struct {
 	mux      *http.ServeMux
 	patterns []string
-	cluster  Cluster
-	api      http.Handler
-	log      *slog.Logger
+	// ids name the patterns for metrics.
+	ids     map[string]string
+	cluster Cluster
+	api     http.Handler
+	log     *slog.Logger
 }
 
 // page is a row of the table of pages.
@@ -77,31 +81,51 @@ func table() []page {
 
 // New returns the pages about a cluster. Requests for no page go to the REST API, and so do those of forms.
 func New(cluster Cluster, api http.Handler, log *slog.Logger) *Pages {
-	p := &Pages{mux: http.NewServeMux(), cluster: cluster, api: api, log: log}
+	p := &Pages{mux: http.NewServeMux(), ids: map[string]string{}, cluster: cluster, api: api, log: log}
 	for _, row := range table() {
-		p.handle("GET "+row.pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, &row) })
+		id := "page-" + strings.ToLower(row.title)
+		p.handle("GET "+row.pattern, id, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, &row) })
 		for i := range row.verbs {
 			v := &row.verbs[i]
 			path := row.pattern + "/" + v.name
-			p.handle("POST "+path, func(w http.ResponseWriter, r *http.Request) { p.submit(w, r, &row, v) })
+			p.handle("POST "+path, "form-"+v.name, func(w http.ResponseWriter, r *http.Request) { p.submit(w, r, &row, v) })
 			if v.asks != nil {
 				again := page{pattern: path, title: row.title, entry: row.entry, queries: v.queries, read: v.asks}
-				p.handle("GET "+path, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, &again) })
+				p.handle("GET "+path, id+"-"+v.name, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, &again) })
 			}
 		}
 	}
-	p.handle("GET "+view.AssetsPath, http.FileServerFS(view.Assets).ServeHTTP)
+	p.handle("GET "+view.AssetsPath, AssetsID, http.FileServerFS(view.Assets).ServeHTTP)
 	p.mux.Handle("/", api)
 	return p
 }
 
-func (p *Pages) handle(pattern string, handler http.HandlerFunc) {
+// AssetsID is the operation of the files that pages load.
+const AssetsID = "page-assets"
+
+func (p *Pages) handle(pattern, id string, handler http.HandlerFunc) {
 	p.patterns = append(p.patterns, pattern)
+	p.ids[pattern] = id
 	p.mux.HandleFunc(pattern, handler)
 }
 
 // Routes returns the patterns of the pages, as http.ServeMux has them.
 func (p *Pages) Routes() []string { return slices.Clone(p.patterns) }
+
+// OperationOf names the page or the form that a request is for, by one of a fixed set of names; empty for a request
+// to the REST API.
+func (p *Pages) OperationOf(r *http.Request) string {
+	_, pattern := p.mux.Handler(r)
+	return p.ids[pattern]
+}
+
+// Refuse answers with a page that tells a problem.
+func (p *Pages) Refuse(w http.ResponseWriter, r *http.Request, problem *wire.Problem) {
+	row := page{pattern: r.Pattern, title: "Refused"}
+	shown := p.refuse(&row, nil, wordsOf(problem))
+	shown.Still = true
+	p.answer(w, r, &row, problem.Status, &shown)
+}
 
 // ServeHTTP implements http.Handler.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
@@ -149,6 +173,7 @@ func (p *Pages) read(in *reader, row *page) (view.Page, error) {
 
 // answer sends a page.
 func (p *Pages) answer(w http.ResponseWriter, r *http.Request, row *page, status int, shown *view.Page) {
+	shown.HasLogout = p.cluster.HasLogout
 	body, tag, err := view.Render(shown)
 	if err != nil {
 		p.log.Error("a page failed", "page", row.pattern, "error", err)

@@ -3,9 +3,13 @@
 package pages
 
 import (
+	"errors"
+	"net/http"
+
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/console/view"
+	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -36,7 +40,10 @@ func (r *reader) missing(want *view.Want) string {
 	allowed, err := r.Allows(r, &authorizationv1.ResourceAttributes{
 		Group: v1alpha1.GroupVersion.Group, Resource: want.Resource, Verb: want.Verb, Namespace: want.Namespace, Name: want.Name,
 	})
+	barred, isProblem := errors.AsType[*wire.Problem](err)
 	switch {
+	case isProblem && barred.Status == http.StatusForbidden: // whatever the rights of the user are
+		return "You may not do this: " + barred.Detail + "."
 	case err != nil:
 		return "Whether you may do this is not known: " + r.sentenceOf(err)
 	case !allowed:

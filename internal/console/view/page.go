@@ -34,6 +34,8 @@ type Page struct {
 	// Unread are sentences about what could not be read. The page shows nothing in its place.
 	Unread   []string
 	Sections []Section
+	// HasLogout says that the server has sessions of users: the page has a button that ends one.
+	HasLogout bool
 }
 
 // Filter narrows a page down. The value is in the address.
@@ -152,8 +154,9 @@ func Render(p *Page) (body []byte, tag string, err error) {
 		Read       Cell
 		Still      bool
 		Paused     bool
+		HasLogout  bool
 		Content    template.HTML
-	}{p.Title, navigation(p.Entry), Cell{Text: read, UTC: read}, p.Still, p.Paused, template.HTML(content.String())})
+	}{p.Title, navigation(p.Entry), Cell{Text: read, UTC: read}, p.Still, p.Paused, p.HasLogout, template.HTML(content.String())})
 	if err != nil {
 		return nil, "", fmt.Errorf("rendering the page %q: %w", p.Title, err)
 	}

@@ -67,7 +67,7 @@ func (c *Callers) Identify(ctx context.Context, token string) (*Caller, error) {
 	case found.user.Username == "":
 		return nil, ErrRefused
 	}
-	until, _ := endOf(token)
+	until, _ := EndOf(token)
 	return &Caller{
 		User: *found.user.DeepCopy(), MayWrite: found.mayWrite, Until: until, token: func() string { return token },
 		renew: func(ctx context.Context) (*Caller, error) { return c.Identify(ctx, token) },
@@ -104,7 +104,7 @@ func (c *Callers) lasts(token string, who *identity) time.Duration {
 	if who.user.Username == "" {
 		return refusedFor
 	}
-	end, told := endOf(token)
+	end, told := EndOf(token)
 	if !told {
 		return knownFor
 	}

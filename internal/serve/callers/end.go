@@ -12,9 +12,9 @@ import (
 // latestEnd bounds the ends that are read: a later one is no number of seconds that time can hold.
 const latestEnd = 1 << 40
 
-// endOf reads when a token ends: the claim "exp" of a JSON Web Token (RFC 7519, 4.1.4), in whole seconds. The
+// EndOf reads when a token ends: the claim "exp" of a JSON Web Token (RFC 7519, 4.1.4), in whole seconds. The
 // claim is read after the API server has verified the token, and only ever shortens how long the answer counts.
-func endOf(token string) (end time.Time, told bool) {
+func EndOf(token string) (end time.Time, told bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return time.Time{}, false

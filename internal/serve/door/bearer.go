@@ -9,10 +9,8 @@ import (
 	"strings"
 
 	"github.com/plumbline-dev/plumbline/internal/httpapi"
+	"github.com/plumbline-dev/plumbline/internal/serve/callers"
 )
-
-// maxToken bounds a token in bytes, as the API server's own header limits do in effect.
-const maxToken = 8 << 10
 
 var errNoToken = errors.New("send one header \"Authorization: Bearer TOKEN\"")
 
@@ -24,7 +22,7 @@ func bearer(headers http.Header) (string, error) {
 		return "", errNoToken
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken || strings.ContainsFunc(token, isNotOfToken) {
+	if !strings.EqualFold(scheme, "Bearer") || !callers.IsToken(token) {
 		return "", errNoToken
 	}
 	return token, nil
@@ -64,13 +62,4 @@ func moveToken(headers http.Header) error {
 	headers.Set(name, strings.Join(others, ", "))
 	headers.Add("Authorization", "Bearer "+token)
 	return nil
-}
-
-// isNotOfToken tells whether a token cannot have a character: it has letters, digits and -._~+/ with = at its end.
-func isNotOfToken(r rune) bool {
-	switch {
-	case r >= '0' && r <= '9', r >= 'A' && r <= 'Z', r >= 'a' && r <= 'z':
-		return false
-	}
-	return !strings.ContainsRune("-._~+/=:", r) // bootstrap and static tokens of a file may have a colon
 }

@@ -22,6 +22,8 @@ const strictTransport = "max-age=31536000"
 type Config struct {
 	API     *httpapi.API
 	Callers *callers.Callers
+	// Console serves browsers; nil if they are not served.
+	Console *Console
 	// Hosts are those that are served, as the Host header has them.
 	Hosts   []string
 	Bounds  Bounds
@@ -31,14 +33,20 @@ type Config struct {
 
 // Door serves the API to callers with a token.
 type Door struct {
-	config                    Config
-	protected                 http.Handler
+	config    Config
+	protected http.Handler
+	// inner serves known callers.
+	inner                     http.Handler
 	addresses, users, streams *places
 }
 
 // New makes a Door.
 func New(c Config) *Door {
 	d := &Door{config: c, addresses: newPlaces(c.Bounds.OfAddress), users: newPlaces(c.Bounds.OfUser), streams: newPlaces(c.Bounds.StreamsOfAddress)}
+	d.inner = c.API
+	if c.Console != nil {
+		d.inner = c.Console.Pages
+	}
 	d.protected = httpapi.Protect(http.HandlerFunc(d.bound), c.Hosts...)
 	return d
 }
@@ -46,7 +54,7 @@ func New(c Config) *Door {
 // ServeHTTP implements http.Handler.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Strict-Transport-Security", strictTransport)
-	operation := d.config.API.OperationOf(r)
+	operation := d.operationOf(r)
 	a := &answer{ResponseWriter: w, code: http.StatusOK}
 	defer func() { d.config.Metrics.count(operation, a.code) }()
 	d.protected.ServeHTTP(a, r)
@@ -76,12 +84,12 @@ func (d *Door) bound(w http.ResponseWriter, r *http.Request) {
 	}
 	leave := sync.OnceFunc(func() { d.addresses.leave(address) })
 	defer leave()
-	caller, problem := d.identify(r)
+	if d.serveStranger(w, r) {
+		return
+	}
+	caller, problem := d.identify(w, r)
 	if problem != nil {
-		if problem.Status == http.StatusUnauthorized {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-		}
-		httpapi.WriteProblem(w, problem)
+		d.refuse(w, r, problem)
 		return
 	}
 	if d.config.API.OperationOf(r) == httpapi.StreamEventsID {
@@ -93,23 +101,32 @@ func (d *Door) bound(w http.ResponseWriter, r *http.Request) {
 }
 
 // identify returns the caller of a request, or why there is none.
-func (d *Door) identify(r *http.Request) (*callers.Caller, *wire.Problem) {
+func (d *Door) identify(w http.ResponseWriter, r *http.Request) (*callers.Caller, *wire.Problem) {
 	token, err := "", moveToken(r.Header)
-	if err == nil {
+	switch {
+	case err != nil:
+	case d.config.Console != nil && len(r.Header.Values("Authorization")) == 0:
+		return d.identifyBrowser(w, r)
+	default:
 		token, err = bearer(r.Header)
 	}
 	if err != nil {
 		return nil, wire.NewProblem(wire.Unauthenticated, err.Error())
 	}
 	caller, err := d.config.Callers.Identify(r.Context(), token)
+	return caller, d.problemOf(err)
+}
+
+// problemOf tells why there is no caller; nil without an error.
+func (d *Door) problemOf(err error) *wire.Problem {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, callers.ErrRefused):
-		return nil, wire.NewProblem(wire.Unauthenticated, err.Error())
-	case err != nil:
-		d.config.Log.Warn("api.review.failed", "error", err.Error())
-		return nil, wire.NewProblem(wire.Unavailable, "the API server cannot be asked who you are: try again")
+		return wire.NewProblem(wire.Unauthenticated, err.Error())
 	}
-	return caller, nil
+	d.config.Log.Warn("api.review.failed", "error", err.Error())
+	return wire.NewProblem(wire.Unavailable, "the API server cannot be asked who you are: try again")
 }
 
 // admit serves a known caller.
@@ -120,27 +137,28 @@ func (d *Door) admit(w http.ResponseWriter, r *http.Request, caller *callers.Cal
 		return
 	}
 	defer d.users.leave(user)
-	caller.Writes = r.Method != http.MethodGet && r.Method != http.MethodHead
-	r.Header.Del("Authorization")                            // no handler needs the token
+	caller.Writes = writes(r)
+	r.Header.Del("Authorization") // no handler needs the token
+	r.Header.Del("Cookie")
 	r.Body = http.MaxBytesReader(w, r.Body, wire.MaxBytes+2) // the API itself refuses a body that is larger than MaxBytes
 	r = r.WithContext(callers.With(r.Context(), caller))
 	if !caller.Writes {
-		d.config.API.ServeHTTP(w, r)
+		d.inner.ServeHTTP(w, r)
 		return
 	}
 	a := &answer{ResponseWriter: w, code: http.StatusOK}
 	defer func() { d.audit(r, caller, a.code) }()
 	if !caller.MayWrite {
-		httpapi.WriteProblem(a, cluster.TokenAudience())
+		d.refuse(a, r, cluster.TokenAudience())
 		return
 	}
-	d.config.API.ServeHTTP(a, r)
+	d.inner.ServeHTTP(a, r)
 }
 
 // audit logs a request that may have written.
 func (d *Door) audit(r *http.Request, caller *callers.Caller, code int) {
 	d.config.Log.Info("api.write",
-		"user", caller.User.Username, "uid", caller.User.UID, "operation", d.config.API.OperationOf(r), "path", r.URL.Path,
+		"user", caller.User.Username, "uid", caller.User.UID, "operation", d.operationOf(r), "path", r.URL.Path,
 		"status", code, "from", tlsport.HostOf(r.RemoteAddr))
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
+	"github.com/plumbline-dev/plumbline/internal/serve/callers"
 )
 
 // fixed are the headers of each answer.
@@ -118,7 +119,7 @@ func TestAHeaderThatIsNoTokenIsRefused(t *testing.T) {
 		"no header": nil, "no token": {"Bearer"}, "an empty token": {"Bearer "}, "a token behind two spaces": {"Bearer  alice"}, "another scheme": {"Basic alice"},
 		"no scheme": {"alice"}, "two headers": {"Bearer alice", "Bearer alice"}, "another header behind": {"Bearer alice", "Basic x"}, "two tokens": {"Bearer alice,eve"},
 		"a token with a space behind": {"Bearer alice "}, "a token with a line": {"Bearer al\nice"}, "a token with a null": {"Bearer alice\x00"}, "letters of no token": {"Bearer älice"},
-		"a token that is too long": {"Bearer " + strings.Repeat("a", maxToken+1)},
+		"a token that is too long": {"Bearer " + strings.Repeat("a", callers.MaxToken+1)},
 	}
 	for name, values := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -337,7 +338,7 @@ func TestAnswersAreCountedByOperationAndCode(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(o.config.Metrics, o.Reviews)
 	want := `
-# HELP plumbline_api_responses_total Answers of the REST API by operation and code; operation none is that of paths without one.
+# HELP plumbline_api_responses_total Answers of the REST API and the console by operation and code; operation none is that of paths without one.
 # TYPE plumbline_api_responses_total counter
 plumbline_api_responses_total{code="200",operation="whoami"} 2
 plumbline_api_responses_total{code="401",operation="none"} 1

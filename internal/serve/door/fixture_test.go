@@ -33,24 +33,31 @@ type opened struct {
 
 func open(t *testing.T, bounds Bounds) *opened {
 	t.Helper()
+	return openWith(t, bounds, nil)
+}
+
+// openWith opens a door with a console, if there is one.
+func openWith(t *testing.T, bounds Bounds, consoleOf func(*servetest.World, *httpapi.API, *slog.Logger) *Console) *opened {
+	t.Helper()
 	log := &bytes.Buffer{}
 	lines := slog.New(slog.NewJSONHandler(log, nil))
-	o := openAbout(t, servetest.New(t, lines, servetest.Shop(t, root)...), bounds, lines)
+	o := openAbout(t, servetest.New(t, lines, servetest.Shop(t, root)...), bounds, lines, consoleOf)
 	o.log = log
 	return o
 }
 
-// openAbout makes a door about a world. Streams follow the world until the test ends.
-func openAbout(t *testing.T, w *servetest.World, bounds Bounds, log *slog.Logger) *opened {
+// openAbout opens a door about a world. Streams follow the world until the test ends.
+func openAbout(t *testing.T, w *servetest.World, bounds Bounds, log *slog.Logger, consoleOf func(*servetest.World, *httpapi.API, *slog.Logger) *Console) *opened {
 	t.Helper()
 	api := httpapi.New(w.Cluster, "v0.0.0-test", log)
 	var following sync.WaitGroup
 	following.Go(func() { api.Follow(t.Context()) })
 	t.Cleanup(following.Wait)
-	return &opened{
-		Door:  New(Config{API: api, Callers: w.Callers, Hosts: []string{host, "plumbline.example:8443"}, Bounds: bounds, Metrics: NewMetrics(), Log: log}),
-		World: w, t: t, api: api,
+	c := Config{API: api, Callers: w.Callers, Hosts: []string{host, "plumbline.example:8443"}, Bounds: bounds, Metrics: NewMetrics(), Log: log}
+	if consoleOf != nil {
+		c.Console = consoleOf(w, api, log)
 	}
+	return &opened{Door: New(c), World: w, t: t, api: api}
 }
 
 // request makes a request with a token, and with headers, each with its value behind it.

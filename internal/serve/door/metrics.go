@@ -15,7 +15,7 @@ type Metrics struct{ *prometheus.CounterVec }
 func NewMetrics() Metrics {
 	return Metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "plumbline_api_responses_total",
-		Help: "Answers of the REST API by operation and code; operation none is that of paths without one.",
+		Help: "Answers of the REST API and the console by operation and code; operation none is that of paths without one.",
 	}, []string{"operation", "code"})}
 }
 

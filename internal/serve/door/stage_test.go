@@ -43,7 +43,7 @@ func onStage(t *testing.T, bounds Bounds, test func(*testing.T, *stage)) {
 	log := slog.New(slog.DiscardHandler)
 	world := servetest.New(t, log) // its API server is outside of the bubble: network has no clock
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{opened: openAbout(t, world, bounds, log), network: streamtest.NewPipes()}
+		s := &stage{opened: openAbout(t, world, bounds, log, nil), network: streamtest.NewPipes()}
 		transport := &http.Transport{DialContext: s.network.Dial}
 		s.client = &http.Client{Transport: transport}
 		server := &http.Server{Handler: s, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute}

@@ -16,5 +16,6 @@ func (d *Door) stream(w http.ResponseWriter, r *http.Request, address string, ca
 	}
 	defer d.streams.leave(address)
 	r.Header.Del("Authorization") // no handler needs the token
+	r.Header.Del("Cookie")
 	d.config.API.ServeHTTP(w, r.WithContext(callers.With(r.Context(), caller)))
 }

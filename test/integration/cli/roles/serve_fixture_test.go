@@ -29,6 +29,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/plumbline-dev/plumbline/internal/serve"
@@ -79,7 +80,8 @@ func writeServerFiles(directory string) error {
 	}
 	users.Flush()
 	return errors.Join(
-		errors.Join(failed...), users.Error(), os.WriteFile(filepath.Join(directory, "tokens.csv"), file.Bytes(), 0o600), os.WriteFile(filepath.Join(directory, "audit.yaml"), []byte(auditPolicy), 0o600),
+		errors.Join(failed...), users.Error(), trustIssuers(filepath.Join(directory, "authentication.yaml"), "[]"),
+		os.WriteFile(filepath.Join(directory, "tokens.csv"), file.Bytes(), 0o600), os.WriteFile(filepath.Join(directory, "audit.yaml"), []byte(auditPolicy), 0o600),
 	)
 }
 
@@ -87,6 +89,7 @@ func withServerFiles(directory string) apiserver.Option {
 	return func(server *envtest.Environment) {
 		arguments := server.ControlPlane.GetAPIServer().Configure()
 		arguments.Append("token-auth-file", filepath.Join(directory, "tokens.csv"))
+		arguments.Append("authentication-config", filepath.Join(directory, "authentication.yaml"))
 		arguments.Append("audit-policy-file", filepath.Join(directory, "audit.yaml"))
 		arguments.Append("audit-log-path", filepath.Join(directory, "audit.log"))
 	}
@@ -99,6 +102,8 @@ type served struct {
 	clock   *inprocess.Ahead
 	log     *lockedBuffer
 	roots   *x509.CertPool
+	// certificate is the only one of the roots.
+	certificate *x509.Certificate
 }
 
 // lockedBuffer is a log that is read while it is written.
@@ -122,18 +127,24 @@ func (b *lockedBuffer) String() string {
 // startServe runs the role until the test ends.
 func startServe(t *testing.T) *served {
 	t.Helper()
+	return startServeFor(t, func(clock.PassiveClock) *serve.Sessions { return nil })
+}
+
+// startServeFor runs the role for browsers as well, if they have sessions.
+func startServeFor(t *testing.T, sessions func(clock.PassiveClock) *serve.Sessions) *served {
+	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)
 	certificate := selfsigned.New(t, "plumbline-api")
-	s := &served{clock: &inprocess.Ahead{}, log: &lockedBuffer{}, roots: x509.NewCertPool()}
+	s := &served{clock: &inprocess.Ahead{}, log: &lockedBuffer{}, roots: x509.NewCertPool(), certificate: certificate.Leaf}
 	s.roots.AddCert(certificate.Leaf)
 	host := net.JoinHostPort("localhost", strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)) //nolint:forcetypeassert // a listener of tcp has no other address
 	s.base = "https://" + host
-	own := serveConfig(t)
+	own, kept := serveConfig(t), sessions(s.clock)
 	s.process = inprocess.Start(t, "API", patience, func(ctx context.Context, ready func()) error {
 		server, err := serve.New(serve.Setup{
-			Config: own, Namespace: rendered.Namespace, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }, Hosts: []string{host}, Bounds: door.DefaultBounds(),
-			Version: "test", Registry: prometheus.NewRegistry(), Log: slog.New(slog.NewJSONHandler(s.log, nil)), Clock: s.clock, Ready: ready,
+			Config: own, Namespace: rendered.Namespace, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }, Hosts: []string{host, listener.Addr().String()}, Bounds: door.DefaultBounds(),
+			Sessions: kept, Version: "test", Registry: prometheus.NewRegistry(), Log: slog.New(slog.NewJSONHandler(s.log, nil)), Clock: s.clock, Ready: ready,
 		})
 		if err != nil {
 			return err
