@@ -64,7 +64,7 @@ func lastHourOf(in *Release) Section {
 }
 
 func keptSince(hour *history.Series) string {
-	return fmt.Sprintf("The leader of the discovery server has kept these values since %s. A new leader begins anew. The axes of time are in UTC.", wording.FormatTimestamp(metav1.NewTime(hour.Since)))
+	return fmt.Sprintf("The leader of the discovery server has kept these values since %s. A new leader starts without history. The axes of time are in UTC.", wording.FormatTimestamp(metav1.NewTime(hour.Since)))
 }
 
 // blank is a chart of the time that the series has, without lines.

@@ -12,7 +12,7 @@ import (
 
 // TrafficHour has the counts of the last hour.
 type TrafficHour struct {
-	Since time.Time     `json:"since" doc:"Nothing is missing from this time on. The discovery server begins anew when another replica leads."`
+	Since time.Time     `json:"since" doc:"Nothing is missing from this time on. The history starts again when another replica leads."`
 	Cells []TrafficCell `json:"cells" doc:"The oldest first. Cells are counted while a run is under way."`
 }
 
@@ -30,7 +30,7 @@ type TrafficCell struct {
 
 // HealthHour has the looks of the judge in the last hour.
 type HealthHour struct {
-	Since time.Time    `json:"since" doc:"Nothing is missing from this time on. The discovery server begins anew when another replica leads."`
+	Since time.Time    `json:"since" doc:"Nothing is missing from this time on. The history starts again when another replica leads."`
 	Looks []HealthLook `json:"looks" doc:"The oldest first, at most one in ten seconds."`
 }
 
