@@ -45,9 +45,9 @@ func TestShowEach_LooksOncePerBurst(t *testing.T) {
 				case changes <- struct{}{}:
 				default:
 				}
-				time.Sleep(settleTime / 10)
+				<-time.After(settleTime / 10)
 			}
-			time.Sleep(ageTime / 2)
+			<-time.After(ageTime / 2)
 			ended <- broken
 		}()
 		err := inv.showEach(t.Context(), changes, ended, func(to *Invocation) error {
