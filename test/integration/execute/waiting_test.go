@@ -134,6 +134,14 @@ func TestAPlanWaitsUntilTheAssessorHasSeenAChangeOfItsTarget(t *testing.T) {
 	w.UntilPlan(plan, "its target is written", func(p *v1alpha1.RemediationPlan) bool {
 		return len(p.Status.Steps) > 0 && p.Status.Steps[0].State == v1alpha1.StepApplied
 	})
+	// Of two writes that no assessor has seen, the stamp names the writer of the second alone.
+	w.Eventually("the assessor has seen the remediation", func() error {
+		b, err := w.Baseline("web")
+		if err == nil && b.Status.State != v1alpha1.StateInSync {
+			err = fmt.Errorf("the Baseline is %s", b.Status.State)
+		}
+		return err
+	})
 	assessor.Halt(t)
 	w.Patch("system:serviceaccount:kube-system:horizontal-pod-autoscaler", "web", `{"spec":{"replicas":7}}`)
 	asked.clear()
