@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -107,10 +108,20 @@ func (s *story) observe(ctx context.Context) error {
 	return s.run(ctx, s.admin, "kubectl", "plumbline", "policy", "explain", mainPolicy, "deployment/"+shelf(1), "-n", shopNamespace)
 }
 
-func (s *story) remediate(ctx context.Context) error {
+func (s *story) remediate(ctx context.Context) (err error) {
 	s.heading("The policy is activated: the worst first, three in an hour")
 	s.say("Each write is tried before, bound to the very version that was looked at, and\nsigned for afterwards. The next begins when the last one is healthy.")
-	if err := s.run(ctx, s.admin, "kubectl", "plumbline", "policy", "activate", mainPolicy, "--yes"); err != nil {
+	desk, err := s.openConsole(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, desk.end()) }()
+	events, leave, err := desk.follow(ctx, shopNamespace)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := s.activate(ctx, desk, mainPolicy); err != nil {
 		return err
 	}
 	plan, err := s.awaitPlan(ctx, "three targets are put back, and the fourth waits for the hourly limit", func(p *v1alpha1.RemediationPlan) bool {
@@ -122,10 +133,19 @@ func (s *story) remediate(ctx context.Context) error {
 	if err := inOrderOfSeverity(plan); err != nil {
 		return err
 	}
+	if err := s.tellEvents(ctx, events, 3); err != nil {
+		return err
+	}
 	if err := s.run(ctx, s.admin, "kubectl", "plumbline", "plan", "show", plan.Name, "-n", shopNamespace); err != nil {
 		return err
 	}
 	if err := s.baselines(ctx); err != nil {
+		return err
+	}
+	if err := s.refuseViewer(ctx, plan.Name); err != nil {
+		return err
+	}
+	if err := s.photograph(ctx, desk, plan.Name); err != nil {
 		return err
 	}
 	return s.run(ctx, s.admin, "kubectl", "plumbline", "plan", "cancel", plan.Name, "-n", shopNamespace, "--reason", "the demo goes on")

@@ -14,11 +14,13 @@ const (
 	botAccount     = "tuner"
 	human          = "alice"
 	otherHuman     = "bob"
+	viewer         = "erin"
 	environment    = "plumbline-demo"
 )
 
 // accessManifest holds the namespaces, the CI's service account and the rights
-// of the people and of a bot: all have the built-in role edit, as tenants do.
+// of the people and of a bot. All have the built-in role edit, as tenants do, and
+// one person has the role view.
 const accessManifest = `
 apiVersion: v1
 kind: Namespace
@@ -49,6 +51,13 @@ subjects:
 - {kind: ServiceAccount, name: tuner, namespace: CI}
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: view, namespace: SHOP}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: erin}
 ---
 # The owner of a namespace lets the executor put its objects back.
 apiVersion: rbac.authorization.k8s.io/v1

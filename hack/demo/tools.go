@@ -31,7 +31,7 @@ func toolPath(ctx context.Context, n *narrator, o options) (string, error) {
 	tools := map[string]string{"kubectl-plumbline": plugin, "kubectl_complete-plumbline": plugin}
 	if o.cluster == "local" {
 		n.progress("building Kubernetes and its tools where they are not in the cache yet (about 10 minutes on 2 cores, once)")
-		if err := call(ctx, n, clusterTool, "build"); err != nil {
+		if err := call(ctx, n, clusterTool, "build", "--only", "pods"); err != nil {
 			return "", err
 		}
 	}
