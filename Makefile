@@ -70,7 +70,7 @@ test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, inte
 	@hack/stages.sh 'verify,test-unit,test-floods|components-pods,e2e|~lint,chart,alerts,components,test-slice' test-integration
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long mesh-chaos e2e-mesh-long delivery-long effectiveness-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh bench-delivery bench-effectiveness bench-connectors
+ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long mesh-chaos e2e-mesh-long delivery-long effectiveness-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh bench-delivery bench-effectiveness bench-connectors bench-api
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -371,6 +371,10 @@ bench-mesh: $(CLUSTER_TOOL) ## Real Envoys: from a step, or a canary that loses 
 .PHONY: bench-connectors
 bench-connectors: $(CLUSTER_TOOL) ## A real HAProxy: from a step to its proof, and what the split costs a request, beside an Envoy (1 minute).
 	HAPROXY="$$($(CLUSTER_TOOL) which haproxy)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench . -benchtime 5000x -count 3 ./test/integration/haproxy
+
+.PHONY: bench-api
+bench-api: $(CLUSTER_TOOL) ## The REST API in the cluster with 10,000 Baselines, beside one call to the API server; streams of events (6 minutes).
+	$(SERVERS) go test -tags integration -run '^$$' -bench 'Serve|Streams' -benchtime 1000x -timeout 30m ./test/integration/cli/roles
 
 ##@ Code
 .PHONY: generate

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,6 +54,9 @@ type feed struct {
 	notices []wire.Event
 	// changed is closed with the next change.
 	changed chan struct{}
+	// woken is when news woke the streams last. While due is true, a timer wakes them again.
+	woken time.Time
+	due   bool
 	// refused is why the first of the kinds is missing, and failure why the feed has ended; nil before.
 	refused, failure error
 }
@@ -145,7 +149,7 @@ func (f *feed) take(k *followed, o client.Object) {
 		f.waiting[string(o.GetUID())] = append(f.waiting[string(o.GetUID())], news...)
 	default:
 		f.ring.Append(news...)
-		f.wake()
+		f.wakeForNews()
 	}
 }
 
@@ -193,6 +197,29 @@ func (f *feed) end(why error) {
 		f.failure = why
 	}
 	f.wake()
+}
+
+// newsEvery is how often news wake the streams at most. Each stream takes all news at once, so a burst costs a stream one
+// write in this time. The first event after a pause wakes the streams at once.
+const newsEvery = 50 * time.Millisecond
+
+// wakeForNews has each stream look again, at once or when newsEvery has passed. The lock is held.
+func (f *feed) wakeForNews() {
+	wait := newsEvery - time.Since(f.woken)
+	switch {
+	case f.due:
+	case wait <= 0:
+		f.woken = time.Now()
+		f.wake()
+	default:
+		f.due = true
+		time.AfterFunc(wait, func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.due, f.woken = false, time.Now()
+			f.wake()
+		})
+	}
 }
 
 // wake has each stream look again. The lock is held.

@@ -238,3 +238,45 @@ func TestALappedStreamIsToldSo(t *testing.T) {
 		t.Errorf("a stream that may have lost events begins with %+v at %+v", first, at)
 	}
 }
+
+func TestABurstWakesAStreamTwentyTimesASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(nil, nil, "")
+		const bursts = 1000
+		done := make(chan int)
+		go func() {
+			at, wakes := position{}, 0
+			for heard := 0; heard < bursts; {
+				news, changed, _ := f.next(&at)
+				if heard += len(news); len(news) == 0 {
+					<-changed
+					wakes++
+				}
+			}
+			done <- wakes
+		}()
+		for i := range bursts {
+			f.take(&followedKinds[0], &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: strconv.Itoa(i), UID: types.UID("uid-" + strconv.Itoa(i))}})
+			<-time.After(time.Millisecond)
+		}
+		if wakes := <-done; wakes > 21 {
+			t.Errorf("%d events of one second woke the stream %d times", bursts, wakes)
+		}
+	})
+}
+
+func TestAnEventAfterAPauseWakesAStreamAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(nil, nil, "")
+		for i := range 3 {
+			_, changed, _ := f.next(&position{place: f.ring.Head()})
+			f.take(&followedKinds[0], &v1alpha1.RemediationPlan{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: types.UID("uid-" + strconv.Itoa(i))}})
+			select {
+			case <-changed:
+			default:
+				t.Fatalf("event %d waits", i)
+			}
+			<-time.After(newsEvery)
+		}
+	})
+}

@@ -199,5 +199,11 @@ func (s *streams) sendAll(ctx context.Context, to sink, news []wire.Event) error
 			return &sinkError{err}
 		}
 	}
+	if len(news) == 0 {
+		return nil
+	}
+	if err := to.flush(); err != nil {
+		return &sinkError{err}
+	}
 	return nil
 }

@@ -60,6 +60,9 @@ func (s *socket) send(ctx context.Context, body []byte, _ string) error {
 	return nil
 }
 
+// flush has no work: each message is written at once.
+func (s *socket) flush() error { return nil }
+
 func (s *socket) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()

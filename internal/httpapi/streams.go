@@ -181,7 +181,9 @@ func (s *streams) wait(ctx context.Context) {
 // sink is the connection of a stream. Each of its writes ends within writeWithin.
 type sink interface {
 	begin() error
+	// send may keep an event until flush.
 	send(ctx context.Context, body []byte, id string) error
+	flush() error
 	ping(ctx context.Context) error
 	end(last *wire.Event)
 }

@@ -141,7 +141,7 @@ func bindRoles(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -180,8 +180,14 @@ func plan(t *testing.T, name string) *v1alpha1.RemediationPlan {
 
 func planIn(t *testing.T, namespace, name string) *v1alpha1.RemediationPlan {
 	t.Helper()
+	p := newPlan(namespace, name)
+	must(t, asAssessor.Create(t.Context(), p))
+	return p
+}
+
+func newPlan(namespace, name string) *v1alpha1.RemediationPlan {
 	hash := "pl1:sha256:" + strings.Repeat("a", 64)
-	p := &v1alpha1.RemediationPlan{
+	return &v1alpha1.RemediationPlan{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: v1alpha1.RemediationPlanSpec{Plan: v1alpha1.PlannedRemediation{
 			Policy:          v1alpha1.PlanPolicy{Name: "production", UID: "uid-of-the-policy", Generation: 1, Digest: "sha256:digest"},
@@ -197,8 +203,6 @@ func planIn(t *testing.T, namespace, name string) *v1alpha1.RemediationPlan {
 			Batches: []v1alpha1.PlanBatch{{Order: 0, Steps: []int32{0}, RequiresHealthCheck: v1alpha1.Enabled}},
 		}},
 	}
-	must(t, asAssessor.Create(t.Context(), p))
-	return p
 }
 
 func TestAPlanOperatorSteersPlansAndAViewerDoesNot(t *testing.T) {

@@ -155,7 +155,7 @@ func startServeFor(t *testing.T, sessions func(clock.PassiveClock) *serve.Sessio
 }
 
 // serveConfig logs in as the account that the chart gives the role.
-func serveConfig(t *testing.T) *rest.Config {
+func serveConfig(t testing.TB) *rest.Config {
 	t.Helper()
 	return &rest.Config{
 		Host: config.Host, BearerToken: accountToken(t, rendered.Namespace, "plumbline-api", nil), TLSClientConfig: rest.TLSClientConfig{CAData: config.CAData},
@@ -215,7 +215,7 @@ func issuerOf(t *testing.T, token string) string {
 
 // accountToken asks for a token of a service account, as a kubelet does for a pod. Without an audience it is that of the
 // API server.
-func accountToken(t *testing.T, namespace, name string, pod *corev1.Pod, audiences ...string) string {
+func accountToken(t testing.TB, namespace, name string, pod *corev1.Pod, audiences ...string) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: audiences, ExpirationSeconds: new(int64(3600))}}
 	if pod != nil {

@@ -37,7 +37,7 @@ type servingProcess struct {
 	http  *http.Client
 }
 
-func startServingProcess(t *testing.T) *servingProcess {
+func startServingProcess(t testing.TB) *servingProcess {
 	t.Helper()
 	directory := t.TempDir()
 	must(t, server.Build(t.Context(), directory, "assessor"))
@@ -63,7 +63,7 @@ func startServingProcess(t *testing.T) *servingProcess {
 }
 
 // trust reads the authority that the process publishes for its callers.
-func (p *servingProcess) trust(t *testing.T) {
+func (p *servingProcess) trust(t testing.TB) {
 	t.Helper()
 	roots := x509.NewCertPool()
 	poll.Until(t, patience, "the authority of the API is published", func() error {
