@@ -136,8 +136,7 @@ func (w *writer) head(generation string) []byte {
 	if w.options.KeepaliveMin > 0 {
 		text += fmt.Sprintf("keepalive_min_timeout %dms;\n", w.options.KeepaliveMin.Milliseconds())
 	}
-	return fmt.Appendf([]byte(text), `map_hash_bucket_size 512;
-variables_hash_bucket_size 512;
+	return fmt.Appendf([]byte(text), `variables_hash_bucket_size 512;
 map $proxy_host $plb_ours {
   default 0;
   "~^plb_" 1;

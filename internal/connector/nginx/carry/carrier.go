@@ -205,18 +205,14 @@ func (c *Carrier) file(name string) string { return filepath.Join(c.config.Folde
 // decide a request.
 func (c *Carrier) prove(ctx context.Context, ports []envoyxds.Port) ([]nginx.OutOfSync, error) {
 	generation, err := probe(ctx, c.file(nginx.ProbeSocket))
-	switch {
-	case err != nil:
-		return []nginx.OutOfSync{{Why: err}}, nil
-	case generation != c.files.Generation:
-		c.foreign = true // a person has loaded other files: the next time ours are loaded again
-		return []nginx.OutOfSync{{Why: fmt.Errorf("a new connection has the files %.40q", generation)}}, nil
-	}
-	pid, err := master(c.config.PIDFile)
 	if err != nil {
 		return nil, err
 	}
-	states, err := workers(pid)
+	if generation != c.files.Generation {
+		c.foreign = true // a person has loaded other files: the next time ours are loaded again
+		return []nginx.OutOfSync{{Why: fmt.Errorf("a new connection has the files %.40q", generation)}}, nil
+	}
+	states, err := Workers(c.config.PIDFile)
 	if err != nil {
 		return nil, err
 	}

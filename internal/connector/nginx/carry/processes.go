@@ -50,6 +50,15 @@ func master(pidFile string) (int, error) {
 	return pid, nil
 }
 
+// Workers are those of the master whose PID a file has, of before a reload included.
+func Workers(pidFile string) ([]nginx.State, error) {
+	pid, err := master(pidFile)
+	if err != nil {
+		return nil, err
+	}
+	return workers(pid)
+}
+
 // workers are the children of a master, but for helpers of its cache.
 func workers(of int) ([]nginx.State, error) {
 	entries, err := filepath.Glob("/proc/[0-9]*")
