@@ -22,9 +22,10 @@ HELM=$(bin/cluster which helm)
 ENVOY=$(bin/cluster which envoy)
 ENVOY_OLDEST=$(bin/cluster which envoy-oldest)
 HAPROXY=$(bin/cluster which haproxy)
+TRAEFIK=$(bin/cluster which traefik)
 PROMETHEUS=$(bin/cluster which prometheus)
 ALERTMANAGER=$(bin/cluster which alertmanager)
-export KUBEBUILDER_ASSETS HELM ENVOY ENVOY_OLDEST HAPROXY PROMETHEUS ALERTMANAGER
+export KUBEBUILDER_ASSETS HELM ENVOY ENVOY_OLDEST HAPROXY TRAEFIK PROMETHEUS ALERTMANAGER
 while read -r package test; do
   printf '\n== %s %s runs again\n' "$package" "$test"
   tags=integration times=3 module=.

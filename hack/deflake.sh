@@ -27,9 +27,10 @@ if [[ $package == ./test/integration/* || $package == ./test/sim/conformance* ]]
   ENVOY=$(bin/cluster which envoy)
   ENVOY_OLDEST=$(bin/cluster which envoy-oldest)
   HAPROXY=$(bin/cluster which haproxy)
+  TRAEFIK=$(bin/cluster which traefik)
   PROMETHEUS=$(bin/cluster which prometheus)
   ALERTMANAGER=$(bin/cluster which alertmanager)
-  export KUBEBUILDER_ASSETS HELM ENVOY ENVOY_OLDEST HAPROXY PROMETHEUS ALERTMANAGER
+  export KUBEBUILDER_ASSETS HELM ENVOY ENVOY_OLDEST HAPROXY TRAEFIK PROMETHEUS ALERTMANAGER
 fi
 go test -c -vet=off "${flags[@]}" -o "$folder/tests" "$package"
 if [[ ! -e $folder/tests ]]; then

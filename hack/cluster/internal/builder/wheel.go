@@ -72,15 +72,19 @@ func (b Builder) download(ctx context.Context, source component.Source, folder s
 	return wheels[0], nil
 }
 
-// unpack writes the one file of that name in the wheel, a zip archive, to out. It
-// refuses one of more than limit bytes, whatever size the archive claims.
+// unpack writes the one file of that name in the wheel, a zip archive, to out. The name
+// is a pattern of [path.Match]. It refuses a file of more than limit bytes, whatever size
+// the archive claims.
 func unpack(wheel, name, out string, limit int64) error {
 	archive, err := zip.OpenReader(wheel)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = archive.Close() }() // only read
-	at := slices.IndexFunc(archive.File, func(f *zip.File) bool { return f.Name == name && f.Mode().IsRegular() })
+	at := slices.IndexFunc(archive.File, func(f *zip.File) bool {
+		matches, err := path.Match(name, f.Name)
+		return err == nil && matches && f.Mode().IsRegular()
+	})
 	if at < 0 {
 		return fmt.Errorf("it has no file %s", name)
 	}

