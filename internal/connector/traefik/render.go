@@ -3,6 +3,7 @@
 package traefik
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -74,11 +75,14 @@ func Render(ports []Port) ([]byte, error) {
 	for _, p := range ports {
 		s.add(p)
 	}
-	out, err := json.MarshalIndent(document{&s}, "", " ")
-	if err != nil {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false) // people read the rules
+	encoder.SetIndent("", " ")
+	if err := encoder.Encode(document{&s}); err != nil {
 		return nil, fmt.Errorf("writing the dynamic configuration: %w", err)
 	}
-	return append(out, '\n'), nil
+	return out.Bytes(), nil
 }
 
 func (s *sections) add(p Port) {

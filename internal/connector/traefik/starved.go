@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// starvedDeviations is the bound of what chance explains: four standard deviations.
-	starvedDeviations = 4
+	// starvedDeviations is the bound of what chance explains: three standard deviations.
+	starvedDeviations = 3
 	// starvedPart is the part of its share below which a variation counts as starved.
 	starvedPart = 0.5
 	// minReloads are those without which their rate is not known.
@@ -27,7 +27,7 @@ type Seen struct {
 }
 
 // FindStarved returns the variations that got less than half of their share, or cannot get more. Both have a bound of
-// four standard deviations.
+// three standard deviations.
 //
 // Observed: X of n requests with share p. A round robin is exact, so the variance n·p·(1-p) of the binomial
 // distribution is an upper bound of chance.

@@ -22,7 +22,7 @@ import (
 // limit is how long a Traefik may take to start, on a machine that others use too.
 const limit = 30 * time.Second
 
-// Program is a Traefik with the entry point web. It polls its configuration each 100 ms.
+// Program is a Traefik with the entry point web.
 type Program struct {
 	tb   testing.TB
 	cmd  *exec.Cmd
@@ -32,14 +32,14 @@ type Program struct {
 	Web, API string
 }
 
-// Start one with further arguments. It ends with the test.
-func Start(tb testing.TB, arguments ...string) *Program {
+// Start one that takes a changed configuration after an interval, with further arguments. It ends with the test.
+func Start(tb testing.TB, interval time.Duration, arguments ...string) *Program {
 	tb.Helper()
 	p := &Program{tb: tb, Web: freeport.Address(tb), API: freeport.Address(tb), log: filepath.Join(tb.TempDir(), "traefik.log")}
 	p.args = append([]string{
 		"--entrypoints.web.address=" + p.Web, "--entrypoints.traefik.address=" + p.API,
 		"--api=true", "--api.insecure=true", "--metrics.prometheus=true", "--metrics.prometheus.addserviceslabels=true",
-		"--providers.providersthrottleduration=100ms", "--global.checknewversion=false", "--global.sendanonymoususage=false",
+		"--providers.providersthrottleduration=" + interval.String(), "--global.checknewversion=false", "--global.sendanonymoususage=false",
 		"--log.nocolor=true", "--log.filepath=" + p.log,
 	}, arguments...)
 	p.Run()
@@ -53,10 +53,10 @@ func Start(tb testing.TB, arguments ...string) *Program {
 	return p
 }
 
-// Poll are the arguments of a Traefik that polls a provider with a bearer token.
-func Poll(url, token string) []string {
+// Poll are the arguments of a Traefik that polls a provider at an interval with a bearer token.
+func Poll(url, token string, interval time.Duration) []string {
 	return []string{
-		"--providers.http.endpoint=" + url, "--providers.http.pollinterval=100ms",
+		"--providers.http.endpoint=" + url, "--providers.http.pollinterval=" + interval.String(),
 		"--providers.http.headers.Authorization=Bearer " + token,
 	}
 }
