@@ -196,7 +196,7 @@ func (st *stand) reload(n int64) {
 	before, err := st.metrics()
 	must(st, err)
 	st.churn.Store(n)
-	poll.Until(st, patience, "the Traefik has reloaded", func() error {
+	poll.Confirmation.Until(st, patience, "the Traefik has reloaded", func() error {
 		now, err := st.metrics()
 		if err == nil && now.Reloads == before.Reloads {
 			err = fmt.Errorf("%d reloads", now.Reloads)

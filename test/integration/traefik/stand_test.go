@@ -188,7 +188,7 @@ func (st *stand) Settle() {
 	if st.hangs {
 		return
 	}
-	poll.Until(st, patience, "the Traefik has the configuration", func() error {
+	poll.Confirmation.Until(st, patience, "the Traefik has the configuration", func() error {
 		for _, service := range services {
 			want := ""
 			st.mu.Lock()
