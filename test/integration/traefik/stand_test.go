@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -44,9 +45,7 @@ var services = []types.NamespacedName{{Namespace: "shop", Name: "web"}, {Namespa
 type stand struct {
 	testing.TB
 	*provider.Provider
-	program *traefik.Program
-	// delay is that of each backend's answer.
-	delay    time.Duration
+	program  *traefik.Program
 	backends map[string]netip.AddrPort
 
 	mu      sync.Mutex
@@ -253,9 +252,7 @@ func (st *stand) request(service types.NamespacedName, method string, headers ma
 // Ask implements routertest.Asker.
 func (st *stand) Ask(r routertest.Request) (routertest.Answer, error) {
 	headers := map[string]string{}
-	for name, value := range r.Headers {
-		headers[name] = value
-	}
+	maps.Copy(headers, r.Headers)
 	if r.Fails {
 		headers["X-Fails"] = "yes"
 	}
