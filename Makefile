@@ -105,7 +105,7 @@ INPROCESS = execute assess cli/roles $(filter-out execute assess $(SEPARATE:/...
 integration = $(addprefix ./test/integration/,$(1))
 # Not set at once: the tool builds what it names.
 SERVERS = KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)"
-INTEGRATION = $(SERVERS) ENVOY="$$($(CLUSTER_TOOL) which envoy)" ENVOY_OLDEST="$$($(CLUSTER_TOOL) which envoy-oldest)" HAPROXY="$$($(CLUSTER_TOOL) which haproxy)" NGINX_BINARY="$$($(CLUSTER_TOOL) which nginx)" PROMETHEUS="$$($(CLUSTER_TOOL) which prometheus)" ALERTMANAGER="$$($(CLUSTER_TOOL) which alertmanager)"
+INTEGRATION = $(SERVERS) ENVOY="$$($(CLUSTER_TOOL) which envoy)" ENVOY_OLDEST="$$($(CLUSTER_TOOL) which envoy-oldest)" HAPROXY="$$($(CLUSTER_TOOL) which haproxy)" NGINX_BINARY="$$($(CLUSTER_TOOL) which nginx)" TRAEFIK="$$($(CLUSTER_TOOL) which traefik)" PROMETHEUS="$$($(CLUSTER_TOOL) which prometheus)" ALERTMANAGER="$$($(CLUSTER_TOOL) which alertmanager)"
 TEST_INTEGRATION = go test -vet=off -count=1 -tags integration -timeout 40m
 
 .PHONY: test-integration
@@ -369,8 +369,9 @@ bench-mesh: $(CLUSTER_TOOL) ## Real Envoys: from a step, or a canary that loses 
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench Clamp -benchtime 15x -timeout 15m ./test/integration/abrelease
 
 .PHONY: bench-connectors
-bench-connectors: $(CLUSTER_TOOL) ## A real HAProxy: from a step to its proof, and what the split costs a request, beside an Envoy (1 minute).
+bench-connectors: $(CLUSTER_TOOL) ## A real HAProxy and a real Traefik: from a step to its proof, and what the split costs a request, beside an Envoy (2 minutes).
 	HAPROXY="$$($(CLUSTER_TOOL) which haproxy)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench . -benchtime 5000x -count 3 ./test/integration/haproxy
+	TRAEFIK="$$($(CLUSTER_TOOL) which traefik)" go test -tags integration -run '^$$' -bench . -benchtime 100x ./test/integration/traefik
 
 .PHONY: bench-api
 bench-api: $(CLUSTER_TOOL) ## The REST API in the cluster with 10,000 Baselines, beside one call to the API server; streams of events (6 minutes).

@@ -28,9 +28,10 @@ if [[ $package == ./test/integration/* || $package == ./test/sim/conformance* ]]
   ENVOY_OLDEST=$(bin/cluster which envoy-oldest)
   HAPROXY=$(bin/cluster which haproxy)
   NGINX_BINARY=$(bin/cluster which nginx)
+  TRAEFIK=$(bin/cluster which traefik)
   PROMETHEUS=$(bin/cluster which prometheus)
   ALERTMANAGER=$(bin/cluster which alertmanager)
-  export KUBEBUILDER_ASSETS HELM ENVOY ENVOY_OLDEST HAPROXY NGINX_BINARY PROMETHEUS ALERTMANAGER
+  export KUBEBUILDER_ASSETS HELM ENVOY ENVOY_OLDEST HAPROXY NGINX_BINARY TRAEFIK PROMETHEUS ALERTMANAGER
 fi
 go test -c -vet=off "${flags[@]}" -o "$folder/tests" "$package"
 if [[ ! -e $folder/tests ]]; then

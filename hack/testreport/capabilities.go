@@ -39,7 +39,7 @@ var capabilities = []capability{
 		"pkg/traffic", "hack/xdsload",
 		"test/integration/abrelease", "test/integration/ads", "test/integration/envoyxds", "test/integration/haproxy", "test/integration/nginx", "test/integration/identity", "test/integration/inject",
 		"test/integration/injection", "test/integration/mesh", "test/integration/redirect", "test/integration/releasework", "test/integration/replicas",
-		"test/integration/signals", "test/integration/xds",
+		"test/integration/signals", "test/integration/traefik", "test/integration/xds",
 	}},
 }
 

@@ -85,7 +85,12 @@ type Observation struct {
 	RedirectedAt     time.Time
 	// Unheard are parts of the router that did not answer; what they know is missing.
 	Unheard []string
+	// Starved are variations that cannot have their share, whatever the program was told.
+	Starved []Starved
 }
+
+// Starved says why a variation gets less than its share at a part of the router.
+type Starved struct{ Part, Variation, Why string }
 
 // IsEffective tells whether a sequence, or a later one, counts as in force: it is Proven, or Accepted and settled.
 func (o *Observation) IsEffective(sequence uint64, now time.Time) bool {

@@ -37,6 +37,10 @@ func observe(answers []answer[traffic.Observation]) (traffic.Observation, error)
 		all.Arms = addArms(all.Arms, seen.Arms)
 		all.NotYetRedirected = append(all.NotYetRedirected, seen.NotYetRedirected...)
 		all.RedirectedAt = later(all.RedirectedAt, seen.RedirectedAt)
+		for _, s := range seen.Starved {
+			s.Part = a.part + "/" + s.Part
+			all.Starved = append(all.Starved, s)
+		}
 		for _, part := range seen.Unheard {
 			all.Unheard = append(all.Unheard, a.part+"/"+part)
 		}

@@ -24,5 +24,16 @@ var Mesh = Connector{
 	Versions:     "Envoy 1.37, 1.40",
 }
 
+// Traefik is a Traefik that polls its dynamic configuration.
+var Traefik = Connector{
+	Name:    "Traefik",
+	Carries: "Traefik v3, whose HTTP provider polls the configuration",
+	Proof:   "the API of each Traefik shows the weights under the sequence; without API `Accepted`",
+	Capabilities: traffic.Capabilities{
+		HeaderMap: true, Override: true, Resolution: 1, Knowledge: traffic.Proven, Outcomes: true,
+	},
+	Versions: "Traefik 3.7",
+}
+
 // All returns the connectors, in the order of the page.
-func All() []Connector { return []Connector{Mesh} }
+func All() []Connector { return []Connector{Mesh, Traefik} }

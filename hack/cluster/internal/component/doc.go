@@ -10,7 +10,7 @@
 // go.mod is the only place where a version is written down: the version stamps
 // and the cache names are read from it.
 //
-// Envoy, of two versions, HAProxy and nginx are no Go modules. Each comes ready made in a
+// Envoy, of two versions, HAProxy, nginx and Traefik are not compiled here. Each comes ready made in a
 // Python wheel, which requirements.txt pins in the place of go.mod. The wheel of HAProxy
 // has the libraries that the program loads as well.
 //
