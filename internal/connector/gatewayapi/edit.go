@@ -72,7 +72,7 @@ func decide(route *Route, state State, sequence uint64, manager string, now time
 func changedBy(route *Route, manager string) string {
 	var others []string
 	for _, entry := range route.ManagedFields {
-		if entry.Subresource != "" || entry.FieldsV1 == nil || !ownsRules(entry.FieldsV1.Raw) {
+		if entry.Subresource != "" || entry.FieldsV1 == nil || !ownsRules(entry.FieldsV1.GetRawBytes()) {
 			continue
 		}
 		if entry.Manager == manager {

@@ -17,12 +17,12 @@ const ours = "plumbline-xds"
 func writtenBy(managers ...string) *Route {
 	route := routeOf(twoBackends(""))
 	route.ManagedFields = []metav1.ManagedFieldsEntry{
-		{Manager: "gateway-controller", Subresource: "status", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:rules":{}}}`)}},
-		{Manager: "labeler", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{}}}`)}},
-		{Manager: "broken", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":3}`)}}, {Manager: "empty"},
+		{Manager: "gateway-controller", Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:rules":{}}}`)},
+		{Manager: "labeler", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{}}}`)},
+		{Manager: "broken", FieldsV1: metav1.NewFieldsV1(`{"f:spec":3}`)}, {Manager: "empty"},
 	}
 	for _, m := range managers {
-		route.ManagedFields = append(route.ManagedFields, metav1.ManagedFieldsEntry{Manager: m, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:rules":{}}}`)}})
+		route.ManagedFields = append(route.ManagedFields, metav1.ManagedFieldsEntry{Manager: m, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:rules":{}}}`)})
 	}
 	return route
 }
