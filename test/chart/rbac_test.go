@@ -291,3 +291,14 @@ func TestOnlyPodsThatNeedATokenHaveOne(t *testing.T) {
 		}
 	})
 }
+
+// What is added when the discovery server changes weights of routes: patch of routes in the namespaces that are named.
+func TestWhoMayDoWhatWhenRoutesOfGatewayAPIHaveWeights(t *testing.T) {
+	without := rights(t, template(t, "--set", "mesh.enabled=true"))
+	with := rights(t, template(t, "--set", "mesh.enabled=true", "--set", "routers.gatewayAPI.enabled=true", "--set", "routers.gatewayAPI.namespaces={shop,bank}"))
+	added := slices.DeleteFunc(slices.Clone(with), func(line string) bool { return slices.Contains(without, line) })
+	golden.Check(t, filepath.Join("testdata", "rights-gatewayapi.txt"), strings.Join(added, "\n")+"\n")
+	if removed := slices.DeleteFunc(without, func(line string) bool { return slices.Contains(with, line) }); len(removed) > 0 {
+		t.Errorf("routes take rights from others: %q", removed)
+	}
+}

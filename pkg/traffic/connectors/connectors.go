@@ -35,5 +35,14 @@ var Traefik = Connector{
 	Versions: "Traefik 3.7",
 }
 
+// GatewayAPI is the weights of an HTTPRoute or a GRPCRoute.
+var GatewayAPI = Connector{
+	Name:         "Gateway API",
+	Carries:      "the implementation of the parent Gateways follows an HTTPRoute or a GRPCRoute",
+	Proof:        "each parent says Accepted and ResolvedRefs for the generation with the weights, and the settle time is over; whether a proxy applied it cannot be asked",
+	Capabilities: traffic.Capabilities{Resolution: 1, Knowledge: traffic.Accepted},
+	Versions:     "Gateway API v1.6",
+}
+
 // All returns the connectors, in the order of the page.
-func All() []Connector { return []Connector{Mesh, Traefik} }
+func All() []Connector { return []Connector{Mesh, GatewayAPI, Traefik} }
