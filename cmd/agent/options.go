@@ -22,7 +22,7 @@ type settings struct {
 	folder, instance, master                               string
 	attach                                                 bool
 	metricsAddress, healthAddress, logFormat, logLevel     string
-	drainDelay, grace                                      time.Duration
+	drainDelay, grace, flush                               time.Duration
 	// command is the program with its arguments.
 	command []string
 }
@@ -46,6 +46,7 @@ func parse(args []string, lookup func(string) (string, bool), help io.Writer) (s
 	fs.StringVar(&s.healthAddress, "health-address", ":8081", "address of /healthz and /readyz")
 	fs.StringVar(&s.logFormat, "log-format", "json", "json or text")
 	fs.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
+	fs.DurationVar(&s.flush, "flush-interval", 10*time.Second, "how often the discovery server is told of counts, as Envoys tell it")
 	fs.DurationVar(&s.drainDelay, "drain-delay", 5*time.Second, "time between the order to stop and the end of the program, in which the pod is not ready")
 	fs.DurationVar(&s.grace, "grace", 20*time.Second, "time that the program has to answer its requests before it is ended")
 	if len(args) == 0 || args[0] != "run" {

@@ -72,7 +72,7 @@ func newProcess(s *settings, log *slog.Logger) (*process, error) {
 	}, !s.attach)
 	config := agent.Config{
 		Server: agent.Server{Addresses: s.addresses(), Name: s.serverName, TokenFile: s.token, CAFile: s.authority, Node: s.node},
-		Store:  agent.Store{Path: filepath.Join(s.folder, "resources")}, Log: log,
+		Store:  agent.Store{Path: filepath.Join(s.folder, "resources")}, Flush: s.flush, Log: log,
 	}
 	if !s.attach {
 		p.child = agent.NewChild(append(slices.Clone(s.command), "-W", "-S", s.master, "-f", own))

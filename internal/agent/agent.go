@@ -49,6 +49,8 @@ type Config struct {
 	Store  Store
 	// Start the program, once its files are there; it is called once. Nil if the program runs by itself.
 	Start func()
+	// Flush is how often the discovery server is told of counts.
+	Flush time.Duration
 	Log   *slog.Logger
 }
 
@@ -73,7 +75,7 @@ type Agent struct {
 
 	events  chan event
 	results chan result
-	stream  *stream // nil while there is none
+	stream  *stream       // nil while there is none
 	ended   chan struct{} // when the loop has
 
 	busy, prepared bool

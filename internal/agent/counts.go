@@ -13,9 +13,6 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 )
 
-// flushInterval is that of the bootstrap of Envoys.
-const flushInterval = 10 * time.Second
-
 // batch bounds the families of one message; the server takes 8,192.
 const batch = 1_000
 
@@ -26,7 +23,7 @@ func (a *Agent) tell(ctx context.Context, counter Counter) {
 	f := flusher{}
 	var open *countStream
 	for ctx.Err() == nil {
-		wait(ctx, flushInterval)
+		wait(ctx, a.config.Flush)
 		counted, err := counter.Count(ctx)
 		if err != nil {
 			a.config.Log.Warn("agent.counts.unread", "error", err)
