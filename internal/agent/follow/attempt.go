@@ -174,7 +174,7 @@ func (s *State) Conclude(now time.Time, a Attempt, r Result) []Request {
 
 // prove acknowledges each response of an attempt of which no resource is held.
 func (s *State) prove(a Attempt) (answers []Request) {
-	s.started = true
+	s.started, s.proven = true, true
 	for k, r := range a.goal {
 		if !a.held[routeName(k)] && s.goal[k] == r {
 			delete(s.goal, k)

@@ -53,6 +53,8 @@ type State struct {
 	alone bool
 	// started says that the program has ports, so that each resource waits for its proof.
 	started bool
+	// proven says that the program was proven to have ports since the agent began.
+	proven bool
 	// begun says that the server has answered about listeners, and so whether there are any.
 	begun bool
 	// outdated says that versions are in force that the server does not know to be.
@@ -97,8 +99,20 @@ func (s *State) Begin() []Request {
 		{Type: ads.Cluster, Initial: s.versions(ads.Cluster)},
 		{Type: ads.Endpoints, Subscribe: slices.Clone(s.inForce.Names(ads.Cluster)), Initial: s.versions(ads.Endpoints)},
 		{Type: ads.Listener, Initial: s.versions(ads.Listener)},
-		{Type: ads.Route, Subscribe: s.routes(s.inForce), Initial: s.versions(ads.Route)},
+		{Type: ads.Route, Subscribe: s.routes(s.inForce), Initial: s.decided()},
 	}
+}
+
+// decided are the versions of routes. Before the first proof they lack those that somebody has decided
+// about: the program may not run, or somebody may have edited its entries while no agent was there.
+func (s *State) decided() map[string]string {
+	of := s.versions(ads.Route)
+	for name := range of {
+		if !s.proven && s.inForce.Get(ads.Route, name).Version.Sequence > 0 {
+			delete(of, name)
+		}
+	}
+	return of
 }
 
 // aim keeps other versions of resources that are in force as the goal. Resources that are not in

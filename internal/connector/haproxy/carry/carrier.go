@@ -251,8 +251,11 @@ func (c *Carrier) proveServers(ctx context.Context, arms haproxy.Arms) error {
 		return errors.Join(err, errors.New("asking HAProxy: the master has no worker"))
 	}
 	servers, err := workers[0].Servers(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		err = arms.Compare(servers)
 	}
-	return arms.Compare(servers)
+	if err != nil {
+		return fmt.Errorf("worker %d: %w", workers[0].PID, err)
+	}
+	return nil
 }
