@@ -55,8 +55,9 @@ type State struct {
 	started bool
 	// proven says that the program was proven to have ports since the agent began.
 	proven bool
-	// begun says that the server has answered about listeners, and so whether there are any.
-	begun bool
+	// asked says that the agent has asked for listeners, and begun that the server has answered, and so
+	// whether there are any.
+	asked, begun bool
 	// outdated says that versions are in force that the server does not know to be.
 	outdated bool
 	// refused says that the program has refused something on this stream, which only a new one
@@ -95,9 +96,20 @@ func (s *State) Begin() []Request {
 		s.aim(p.changes)
 	}
 	s.pending, s.alone, s.outdated, s.refused, s.begun = nil, false, false, false, false
-	return []Request{
+	requests := []Request{
 		{Type: ads.Cluster, Initial: s.versions(ads.Cluster)},
 		{Type: ads.Endpoints, Subscribe: slices.Clone(s.inForce.Names(ads.Cluster)), Initial: s.versions(ads.Endpoints)},
+	}
+	if s.asked = s.started; !s.asked {
+		return requests
+	}
+	return append(requests, s.ask()...)
+}
+
+// ask for listeners and their routes. An agent that starts does so when each cluster has endpoints, as
+// an Envoy does: before, the server would send routes that answer 503.
+func (s *State) ask() []Request {
+	return []Request{
 		{Type: ads.Listener, Initial: s.versions(ads.Listener)},
 		{Type: ads.Route, Subscribe: s.routes(s.inForce), Initial: s.decided()},
 	}
@@ -165,6 +177,10 @@ func (s *State) Receive(now time.Time, r Response) []Request {
 		s.pending = s.pending[:len(s.pending)-1]
 		s.take(p.changes)
 		requests = append(requests, Request{Type: r.Type, Nonce: r.Nonce})
+	}
+	if v := s.target(len(s.pending)); !s.asked && len(without(v.Names(ads.Cluster), v.Names(ads.Endpoints))) == 0 {
+		s.asked = true
+		requests = append(requests, s.ask()...)
 	}
 	return requests
 }
