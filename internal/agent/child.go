@@ -77,7 +77,8 @@ func (c *Child) stop(ended <-chan error, grace time.Duration) error {
 		}
 		_ = syscall.Kill(target, s) // it may have ended
 		select {
-		case <-ended:
+		case err := <-ended:
+			_ = err // that it was ended
 			return nil
 		case <-time.After(grace):
 		}

@@ -5,6 +5,7 @@ package follow
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -56,10 +57,7 @@ func (s *State) Next() (a Attempt, answers []Request, due bool) {
 		if s.alone {
 			n = min(n, 1)
 		}
-		a = Attempt{responses: slices.Clone(s.pending[:n]), held: map[string]bool{}, goal: changes{}}
-		for k, r := range s.goal {
-			a.goal[k] = r
-		}
+		a = Attempt{responses: slices.Clone(s.pending[:n]), held: map[string]bool{}, goal: maps.Clone(s.goal)}
 		var refused []Request
 		if a.Ports, refused = s.read(s.target(n), a.held); len(refused) == 0 {
 			return a, answers, true
@@ -129,9 +127,8 @@ func routeName(k ads.Key) string {
 
 // refuseRoute refuses the last response that has a resource of a port; false if none has.
 func (s *State) refuseRoute(route, why string) (Request, bool) {
-	for i := len(s.pending) - 1; i >= 0; i-- {
-		if s.pending[i].touches(func(name string) bool { return name == route }) {
-			p := s.pending[i]
+	for i, p := range slices.Backward(s.pending) {
+		if p.touches(func(name string) bool { return name == route }) {
 			s.pending = slices.Delete(s.pending, i, i+1)
 			return refusal(p, why), true
 		}

@@ -238,12 +238,15 @@ func (e *edge) start() {
 // wait until the agent has ended, and its HAProxy has gone.
 func (e *edge) wait() {
 	e.Helper()
-	select {
-	case err := <-e.ended:
-		e.ended <- err
-	case <-time.After(patience):
-		e.Fatal("waited for the end of the agent")
-	}
+	poll.Until(e, patience, "the agent has ended", func() error {
+		select {
+		case err := <-e.ended:
+			e.ended <- err
+			return nil
+		default:
+			return errors.New("it runs")
+		}
+	})
 	poll.Until(e, patience, "the HAProxy has ended with the agent", func() error {
 		l, err := net.Listen("tcp", e.address) //nolint:noctx // closed at once
 		if err == nil {
