@@ -26,8 +26,10 @@ type Proxy struct {
 	Pod            string `json:"pod"`
 	PodUID         string `json:"podUID"`
 	ServiceAccount string `json:"serviceAccount"`
-	// Node and Envoy, its version, are what the proxy says about itself.
+	// Node, Kind of the program, such as envoy or haproxy, and Envoy, the version of the program, are what
+	// the proxy says about itself.
 	Node  string `json:"node,omitempty"`
+	Kind  string `json:"kind,omitempty"`
 	Envoy string `json:"envoy,omitempty"`
 	// ConnectedSince is when its stream began.
 	ConnectedSince time.Time `json:"connectedSince,omitzero"`
@@ -65,7 +67,7 @@ type Resource struct {
 
 func proxyOf(c *serve.Connected) Proxy {
 	p := Proxy{
-		Namespace: c.Namespace, Pod: c.Pod, PodUID: c.PodUID, ServiceAccount: c.ServiceAccount, Node: c.Node,
+		Namespace: c.Namespace, Pod: c.Pod, PodUID: c.PodUID, ServiceAccount: c.ServiceAccount, Node: c.Node, Kind: c.Kind,
 		ConnectedSince: c.Since.UTC(), TokenExpires: c.Expires.UTC(), Blocked: c.Blocked, Waiting: c.Waiting, Stages: c.Counts,
 		Unserved: c.Unserved,
 	}

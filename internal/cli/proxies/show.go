@@ -56,7 +56,7 @@ func (a *app) printProxies(report *proxies.Report, namespace string, o *options)
 	}
 	columns := []invocation.Column{
 		{Name: "Pod"}, {Name: "Stage"}, {Name: "Acknowledged"}, {Name: "On-The-Way"}, {Name: "Held"}, {Name: "Refused"}, {Name: "Connected"},
-		{Name: "Queued", Wide: true}, {Name: "Going", Wide: true}, {Name: "Replica", Wide: true}, {Name: "Envoy", Wide: true}, {Name: "Token-Until", Wide: true}, {Name: "Node", Wide: true}, {Name: "Service-Account", Wide: true},
+		{Name: "Queued", Wide: true}, {Name: "Going", Wide: true}, {Name: "Replica", Wide: true}, {Name: "Kind", Wide: true}, {Name: "Envoy", Wide: true}, {Name: "Token-Until", Wide: true}, {Name: "Node", Wide: true}, {Name: "Service-Account", Wide: true},
 	}
 	if o.allNamespaces {
 		columns = append([]invocation.Column{{Name: "Namespace"}}, columns...)
@@ -86,7 +86,7 @@ func (a *app) proxyRow(p *proxies.Proxy) []any {
 	}
 	return []any{
 		p.Pod, string(p.Stage), acknowledged, count(ads.OnTheWay), count(ads.Held), count(ads.Refused), connected,
-		count(ads.Queued), count(ads.Going), p.Replica, p.Envoy, token, p.Node, p.ServiceAccount,
+		count(ads.Queued), count(ads.Going), p.Replica, p.Kind, p.Envoy, token, p.Node, p.ServiceAccount,
 	}
 }
 

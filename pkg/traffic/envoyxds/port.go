@@ -51,6 +51,11 @@ type Refusal struct {
 	Err error
 }
 
+// IncompleteError says that a resource of a port waits for another one, which is on its way.
+type IncompleteError struct{ Why string }
+
+func (e *IncompleteError) Error() string { return e.Why }
+
 // ReadPorts is the inverse of [Resources] and [Missing] for a proxy that is no Envoy. A port is in
 // the result if its route and all its clusters and endpoints are read; otherwise the first resource
 // of its that is not is refused. Listeners are not looked at, and neither are clusters without route.
@@ -101,7 +106,7 @@ func readPort(v *ads.View, route *ads.Resource, clusters []string) (Port, ads.Ke
 	}
 	for _, name := range r.clusters() {
 		if !slices.Contains(clusters, name) {
-			return Port{}, key, fmt.Errorf("route %s names cluster %s, which is not there", route.Name, name)
+			return Port{}, key, &IncompleteError{fmt.Sprintf("route %s names cluster %s, which is not there", route.Name, name)}
 		}
 	}
 	for _, name := range clusters {
@@ -128,12 +133,12 @@ func (p *Port) readArm(v *ads.View, name string) (ads.Key, error) {
 	case len(p.Arms) == 0:
 		p.Protocol, p.Connect, p.Idle = protocol, u.to.connect, u.to.idle
 	case p.Protocol != protocol || p.Connect != u.to.connect || p.Idle != u.to.idle:
-		return key, fmt.Errorf("cluster %s has other connections than another one of its port", name)
+		return key, &IncompleteError{fmt.Sprintf("cluster %s has other connections than another one of its port", name)}
 	}
 	key.Type = ads.Endpoints
 	r := v.Get(ads.Endpoints, name)
 	if r == nil {
-		return key, fmt.Errorf("cluster %s has no endpoints yet", name)
+		return key, &IncompleteError{fmt.Sprintf("cluster %s has no endpoints yet", name)}
 	}
 	of, to, err := readEndpoints(r.Body)
 	if err == nil && of != name {

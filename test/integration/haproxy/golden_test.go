@@ -82,7 +82,7 @@ func TestHAProxyRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, file string) []byte {
+func read(t testing.TB, file string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	must(t, err)

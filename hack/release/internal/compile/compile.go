@@ -18,7 +18,7 @@ import (
 const Plugin = "kubectl-plumbline"
 
 // Images are the commands that have an image of their own.
-func Images() []string { return []string{"assessor", "redirect", "webhook", "xds"} }
+func Images() []string { return []string{"agent", "assessor", "redirect", "webhook", "xds"} }
 
 // Platform is an operating system and an architecture, as Go names them.
 type Platform struct{ OS, Architecture string }

@@ -26,7 +26,19 @@ type Config struct {
 	User []string
 	// Master is the path of the socket of the program's master.
 	Master string
+	// Passed is told of each step that was done; nil if that is of no interest.
+	Passed func(Step)
 }
+
+// Step of a change of the structure.
+type Step int
+
+// The steps, in order.
+const (
+	Checked Step = iota
+	Written
+	Reloaded
+)
 
 // Carrier of one program. Only one goroutine uses it.
 type Carrier struct {
@@ -37,7 +49,12 @@ type Carrier struct {
 }
 
 // New carrier of a program of which nothing is known: the first time it is reloaded.
-func New(c Config) *Carrier { return &Carrier{config: c} }
+func New(c Config) *Carrier {
+	if c.Passed == nil {
+		c.Passed = func(Step) {}
+	}
+	return &Carrier{config: c}
+}
 
 // RefusedError is a configuration that the program does not take.
 type RefusedError struct {
@@ -86,6 +103,26 @@ func (c *Carrier) CarryOut(ctx context.Context, ports []envoyxds.Port) ([]haprox
 	return late, nil // a worker that did not take an entry has ended, or is out of sync
 }
 
+// Prepare checks and writes the files of a program that does not run yet. The program that then starts
+// is known to have loaded them.
+func (c *Carrier) Prepare(ctx context.Context, ports []envoyxds.Port) error {
+	arms := haproxy.PlaceArms(nil, ports, func(haproxy.Server) bool { return false })
+	files, err := haproxy.Render(c.config.Options, ports, arms)
+	if err != nil {
+		return err
+	}
+	if err := c.check(ctx, ports, arms); err != nil {
+		return err
+	}
+	c.config.Passed(Checked)
+	if err := write(c.config.Folder, files); err != nil {
+		return err
+	}
+	c.config.Passed(Written)
+	c.arms, c.files = arms, &files
+	return nil
+}
+
 // busy says of each server whether a worker has requests in flight there. A server of which nothing is
 // known is busy.
 func (c *Carrier) busy(ctx context.Context) func(haproxy.Server) bool {
@@ -117,10 +154,13 @@ func (c *Carrier) restructure(ctx context.Context, ports []envoyxds.Port, arms h
 	if err := c.check(ctx, ports, arms); err != nil {
 		return err
 	}
+	c.config.Passed(Checked)
 	if err := write(c.config.Folder, files); err != nil {
 		return err
 	}
+	c.config.Passed(Written)
 	err := c.reload(ctx)
+	c.config.Passed(Reloaded)
 	if err != nil && c.files != nil {
 		err = errors.Join(err, write(c.config.Folder, *c.files))
 	}
@@ -211,8 +251,11 @@ func (c *Carrier) proveServers(ctx context.Context, arms haproxy.Arms) error {
 		return errors.Join(err, errors.New("asking HAProxy: the master has no worker"))
 	}
 	servers, err := workers[0].Servers(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		err = arms.Compare(servers)
 	}
-	return arms.Compare(servers)
+	if err != nil {
+		return fmt.Errorf("worker %d: %w", workers[0].PID, err)
+	}
+	return nil
 }

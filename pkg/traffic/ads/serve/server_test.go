@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -58,6 +59,8 @@ func TestAStreamIsRefusedWhen(t *testing.T) {
 		"the Envoy is too old": {pod: "a", request: &discovery.DeltaDiscoveryRequest{Node: envoy(36), TypeUrl: ads.Cluster.URL()}, code: codes.FailedPrecondition, says: "Envoy 1.36.0 is not served: want 1.37"},
 		"it does not say what it is": {pod: "b", request: &discovery.DeltaDiscoveryRequest{TypeUrl: ads.Cluster.URL()},
 			code: codes.FailedPrecondition, says: "Envoy 0.0.0 is not served"},
+		"a program of an unknown kind": {pod: "e", request: &discovery.DeltaDiscoveryRequest{Node: &corev3.Node{UserAgentName: "varnish"}, TypeUrl: ads.Cluster.URL()},
+			code: codes.FailedPrecondition, says: "is not served"},
 		"it asks for another type": {pod: "c", request: &discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: "type.googleapis.com/x"}, code: codes.InvalidArgument, says: `"type.googleapis.com/x" is not served`},
 		"a request is too long": {pod: "d", request: &discovery.DeltaDiscoveryRequest{Node: envoy(40), TypeUrl: ads.Cluster.URL(), ErrorDetail: nil,
 			ResourceNamesSubscribe: []string{strings.Repeat("x", 5<<20)}}, code: codes.ResourceExhausted, says: "larger than max"},

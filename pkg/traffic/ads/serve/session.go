@@ -232,8 +232,15 @@ func (s *session) hasStarted() {
 	s.started = nil
 }
 
-// served says that an Envoy is new enough.
+// agents are the kinds of programs whose agents are served, whatever the version of the program is:
+// the agent knows what its program can do.
+var agents = []string{"haproxy", "nginx"}
+
+// served says that an Envoy is new enough. A proxy of an unknown kind has to be as an Envoy is.
 func (s *session) served(n node) error {
+	if slices.Contains(agents, n.kind) {
+		return nil
+	}
 	oldest := s.server.config.Oldest
 	if n.version[0] > oldest[0] || n.version[0] == oldest[0] && n.version[1] >= oldest[1] {
 		return nil

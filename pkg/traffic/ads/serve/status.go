@@ -16,8 +16,9 @@ import (
 // Connected is what is known about a proxy that is.
 type Connected struct {
 	identity.Proxy
-	// Node and Version are what it says about itself.
+	// Node, Kind and Version are what it says about itself. Kind is that of the program, such as envoy.
 	Node    string
+	Kind    string
 	Version [3]uint64
 	// Since is when its stream began.
 	Since time.Time
@@ -134,7 +135,7 @@ func (s *session) ask(ctx context.Context, q Query) Connected {
 // known is what needs no answer of the session.
 func (s *session) known() Connected {
 	n := s.node.Load()
-	return Connected{Proxy: s.proxy, Node: n.id, Version: n.version, Since: s.since}
+	return Connected{Proxy: s.proxy, Node: n.id, Kind: n.kind, Version: n.version, Since: s.since}
 }
 
 func (s *session) describe(q Query) Connected {

@@ -30,7 +30,9 @@ const (
 type node struct {
 	id      string
 	cluster string
-	// version of the Envoy: major, minor, patch. Zero when it does not say.
+	// kind of the program, such as envoy or haproxy; empty when it does not say.
+	kind string
+	// version of the program: major, minor, patch. Zero when it does not say.
 	version [3]uint64
 }
 
@@ -62,6 +64,7 @@ const (
 
 	nodeID      = 1
 	nodeCluster = 2
+	nodeKind    = 6 // user_agent_name
 	nodeBuild   = 8 // user_agent_build_version
 
 	buildVersion = 1
@@ -155,6 +158,8 @@ func (n *node) decode(data []byte) error {
 			n.id = truncate(value)
 		case nodeCluster:
 			n.cluster = truncate(value)
+		case nodeKind:
+			n.kind = truncate(value)
 		case nodeBuild:
 			return fields(value, func(number int, value []byte) error {
 				if number != buildVersion {

@@ -33,7 +33,7 @@ func asProtobuf(data []byte) (*request, error) {
 	v := m.GetNode().GetUserAgentBuildVersion().GetVersion()
 	r := &request{
 		url:  m.GetTypeUrl(),
-		node: node{truncate([]byte(m.GetNode().GetId())), truncate([]byte(m.GetNode().GetCluster())), [3]uint64{uint64(v.GetMajorNumber()), uint64(v.GetMinorNumber()), uint64(v.GetPatch())}},
+		node: node{truncate([]byte(m.GetNode().GetId())), truncate([]byte(m.GetNode().GetCluster())), truncate([]byte(m.GetNode().GetUserAgentName())), [3]uint64{uint64(v.GetMajorNumber()), uint64(v.GetMinorNumber()), uint64(v.GetPatch())}},
 		Request: ads.Request{
 			Subscribe: m.GetResourceNamesSubscribe(), Unsubscribe: m.GetResourceNamesUnsubscribe(), Initial: m.GetInitialResourceVersions(),
 			Nonce: m.GetResponseNonce(), Refused: m.GetErrorDetail() != nil, Message: truncate([]byte(m.GetErrorDetail().GetMessage())),
