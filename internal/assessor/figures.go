@@ -10,12 +10,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/internal/failopen"
 	"github.com/plumbline-dev/plumbline/internal/figures"
 	"github.com/plumbline-dev/plumbline/internal/kube"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // webhook is the name of the webhook's Service and of its Lease, in the chart.
@@ -28,7 +30,7 @@ type figuresOf struct {
 	failOpen   *failopen.Metrics
 }
 
-func newFigures(baselines client.Reader, tracker *kube.Tracker, setup Setup) (*figuresOf, error) {
+func newFigures(informers cache.Informers, tracker *kube.Tracker, setup Setup) (*figuresOf, error) {
 	failOpen, err := failopen.NewMetrics(setup.Registry)
 	if err != nil {
 		return nil, err
@@ -40,7 +42,9 @@ func newFigures(baselines client.Reader, tracker *kube.Tracker, setup Setup) (*f
 	}
 	for _, c := range []prometheus.Collector{
 		f.leadership, f.writes,
-		&figures.Fleet{Baselines: baselines, Active: f.leadership.Leading, Clock: setup.Clock},
+		&figures.Fleet{Baselines: func(ctx context.Context, f func(*v1alpha1.Baseline)) error {
+			return elected.Each(ctx, informers, &v1alpha1.Baseline{}, f)
+		}, Active: f.leadership.Leading, Clock: setup.Clock},
 		&figures.Retained{Objects: tracker, Active: f.leadership.Leading},
 		&figures.Freshness{Objects: tracker, Active: f.leadership.Leading, Clock: setup.Clock},
 	} {

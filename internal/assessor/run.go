@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -162,6 +163,7 @@ func newManager(setup Setup) (manager.Manager, error) {
 		Config: setup.Config, Lease: lease, Namespace: setup.Namespace, LeaderElect: setup.LeaderElect, Time: setup.time, Log: setup.Log,
 		// Bodies are read when needed and never watched.
 		Uncached: []client.Object{&v1alpha1.BaselineRevision{}},
+		Cache:    cache.Options{DefaultTransform: (&baseline.Sharer{}).Transform},
 	}.New()
 	return mgr, err
 }
@@ -289,7 +291,7 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 	if err := p.addEffectiveness(mgr, setup); err != nil {
 		return nil, err
 	}
-	if p.figures, err = newFigures(mgr.GetClient(), tracker, setup); err != nil {
+	if p.figures, err = newFigures(mgr.GetCache(), tracker, setup); err != nil {
 		return nil, err
 	}
 	p.vigil = &baseline.Vigil{Reconciler: p.baselines, Trigger: p.trigger, Clock: setup.Clock}

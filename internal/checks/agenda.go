@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
-	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
@@ -19,8 +18,8 @@ type Appointment struct {
 	Timing resync.Timing
 	// Environment names the object's Environment; empty if it has none.
 	Environment string
-	// Observed is what the Baseline tells of the object.
-	Observed v1alpha1.ObservedState
+	// Told is what the Baseline tells of the object.
+	Told Told
 	// Request is the value of a request that no check has answered; empty if none.
 	Request string
 	// Settled is the obstacle that the Baseline and the object name, except a claim,
@@ -30,6 +29,14 @@ type Appointment struct {
 	Claim string
 	// Recheck is the time after which an obstacle is looked at again.
 	Recheck time.Duration
+}
+
+// Told is the version of an object that its Baseline tells of.
+type Told struct {
+	// UID is the UID of the object.
+	UID string
+	// Hash is its guarded hash, and FullHash is the hash of its whole body.
+	Hash, FullHash string
 }
 
 // Answer is what a check found.
@@ -165,15 +172,15 @@ func (a *Agenda) EndCheck(key kube.Key, what *Answer) {
 }
 
 // begin counts a check before it starts.
-func (a *Agenda) begin(key kube.Key) (observed v1alpha1.ObservedState, request string, ok bool) {
+func (a *Agenda) begin(key kube.Key) (told Told, request string, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	e := a.entries[key]
 	if e == nil || e.running {
-		return v1alpha1.ObservedState{}, "", false
+		return Told{}, "", false
 	}
 	e.running, e.obstacle = true, resync.ObstacleNone
-	return e.Observed, e.Request, true
+	return e.Told, e.Request, true
 }
 
 // found takes what a check has read; the next reconciliation tells it.
@@ -184,7 +191,7 @@ func (a *Agenda) found(key kube.Key, reading Reading, request string) (differs, 
 	if e == nil || !e.running {
 		return false, false
 	}
-	e.answer = &Answer{At: reading.At, Request: request, Differs: !tells(e.Observed, reading)}
+	e.answer = &Answer{At: reading.At, Request: request, Differs: !e.Told.is(reading)}
 	return e.answer.Differs, true
 }
 
@@ -221,10 +228,10 @@ func (a *Agenda) rouse() {
 	}
 }
 
-// tells says whether a Baseline tells what was read.
-func tells(observed v1alpha1.ObservedState, reading Reading) bool {
+// is says whether a Baseline tells what was read.
+func (t Told) is(reading Reading) bool {
 	if reading.Object == nil {
-		return observed.Hash == specguard.HashAbsent
+		return t.Hash == specguard.HashAbsent
 	}
-	return observed.UID == string(reading.Object.UID) && observed.FullHash == string(reading.Object.FullHash)
+	return t.UID == string(reading.Object.UID) && t.FullHash == string(reading.Object.FullHash)
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
-	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
@@ -126,7 +125,7 @@ func (p *play) note(d *datadriven.TestData) string {
 	}
 	for name := range strings.SplitSeq(d.CmdArgs[0].Key, ",") {
 		found.Timing.UID = name
-		found.Observed = v1alpha1.ObservedState{UID: "u", FullHash: string(version(1).FullHash)}
+		found.Told = Told{UID: "u", FullHash: string(version(1).FullHash)}
 		p.agenda.Note(keyNamed(name), found, p.now)
 	}
 	return ""

@@ -128,9 +128,9 @@ func (c *Scheduler) round(ctx context.Context) time.Duration {
 		if !c.pace.AllowN(now, 1) {
 			return roundSpacing
 		}
-		observed, request, ok := agenda.begin(key)
+		told, request, ok := agenda.begin(key)
 		if ok {
-			c.running.Go(func() { c.check(ctx, key, observed, request) })
+			c.running.Go(func() { c.check(ctx, key, told, request) })
 		}
 	}
 	next := agenda.next()
@@ -169,9 +169,9 @@ func (c *Scheduler) held(ctx context.Context, claims []claimed) map[kube.Key]boo
 }
 
 // check makes one check. What it finds, the reconciliation tells.
-func (c *Scheduler) check(ctx context.Context, key kube.Key, observed v1alpha1.ObservedState, request string) {
+func (c *Scheduler) check(ctx context.Context, key kube.Key, told Told, request string) {
 	agenda, metrics := c.Agenda, c.Metrics
-	reading, missed, err := c.look(ctx, key, observed)
+	reading, missed, err := c.look(ctx, key, told)
 	if err != nil {
 		agenda.failed(key, c.Clock.Now())
 		if ctx.Err() == nil {
@@ -204,7 +204,7 @@ var errNoRoom = errors.New("too much waits for the watch to come to it")
 
 // look reads an object. missed: the watch did not come to what was read, which is
 // then told to the reconciliation beside what the watch knows.
-func (c *Scheduler) look(ctx context.Context, key kube.Key, observed v1alpha1.ObservedState) (reading Reading, missed bool, err error) {
+func (c *Scheduler) look(ctx context.Context, key kube.Key, told Told) (reading Reading, missed bool, err error) {
 	deadline := c.Clock.Now().Add(CatchUp)
 	if reading, err = c.read(ctx, key); err != nil {
 		return Reading{}, false, err
@@ -215,7 +215,7 @@ func (c *Scheduler) look(ctx context.Context, key kube.Key, observed v1alpha1.Ob
 		switch {
 		case view.Unknown != nil:
 			return Reading{}, false, fmt.Errorf("checking %s: %w: %w", key, errUnwatched, view.Unknown)
-		case tells(observed, reading) && len(view.Pending) == 0, reached(view, reading):
+		case told.is(reading) && len(view.Pending) == 0, reached(view, reading):
 			return reading, false, nil
 		case passed(view, reading), watch.behind(key.GroupVersionKind, view.Progress), !c.Clock.Now().Before(deadline):
 			// Once more: it may have changed again while the watch was waited for.

@@ -121,7 +121,7 @@ func (f *fleet) guarded(c *Scheduler, name string) kube.Key {
 	f.deliver(key, 1)
 	f.write(key, 1)
 	found := Appointment{Timing: resync.Timing{UID: name, Period: time.Hour, LastCheck: time.Now().Add(-2 * time.Hour)}}
-	found.Observed = v1alpha1.ObservedState{UID: "u", FullHash: string(version(1).FullHash)}
+	found.Told = Told{UID: "u", FullHash: string(version(1).FullHash)}
 	c.Agenda.Note(key, found, time.Now())
 	return key
 }

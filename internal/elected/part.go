@@ -41,7 +41,7 @@ type Part struct {
 	LeaseDuration time.Duration
 	// Time learns from every answer of the API server.
 	Time *servertime.Keeper
-	// Cache is what is cached otherwise than usual.
+	// Cache is what is cached otherwise than usual. A transform of its own drops managedFields itself.
 	Cache cache.Options
 	// Uncached kinds are read when they are needed, and never watched.
 	Uncached []client.Object
@@ -74,7 +74,9 @@ func (p Part) New() (manager.Manager, *rest.Config, error) {
 	p.Time.Watch(election) // asks also when nothing else does
 	duration := cmp.Or(p.LeaseDuration, 15*time.Second)
 	cached := p.Cache
-	cached.DefaultTransform = cache.TransformStripManagedFields()
+	if cached.DefaultTransform == nil {
+		cached.DefaultTransform = cache.TransformStripManagedFields()
+	}
 	mgr, err := ctrl.NewManager(work, ctrl.Options{
 		Scheme: types,
 		Logger: p.Log,

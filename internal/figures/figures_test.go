@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -77,16 +76,14 @@ func TestLeadership(t *testing.T) {
 	}
 }
 
-// cached are Baselines in a cache.
-type cached struct {
-	client.Reader
-	items []v1alpha1.Baseline
-	err   error
-}
-
-func (c cached) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	list.(*v1alpha1.BaselineList).Items = c.items
-	return c.err
+// cached are Baselines in a cache, which cannot be read if err is not nil.
+func cached(err error, items ...v1alpha1.Baseline) func(context.Context, func(*v1alpha1.Baseline)) error {
+	return func(_ context.Context, f func(*v1alpha1.Baseline)) error {
+		for i := range items {
+			f(&items[i])
+		}
+		return err
+	}
 }
 
 func drifting(level v1alpha1.SeverityLevel, since time.Duration, class v1alpha1.ActorClass) v1alpha1.Baseline {
@@ -103,11 +100,11 @@ func TestFleet(t *testing.T) {
 	retired, released := contended, contended
 	retired.Status.RetirementTime = &metav1.Time{Time: noon}
 	released.Status.State = v1alpha1.StateNotGuarded
-	fleet := &Fleet{Active: always, Clock: clocktesting.NewFakePassiveClock(noon), Baselines: cached{items: []v1alpha1.Baseline{
+	fleet := &Fleet{Active: always, Clock: clocktesting.NewFakePassiveClock(noon), Baselines: cached(nil,
 		drifting(v1alpha1.SeverityHigh, time.Hour, v1alpha1.ActorUntrusted), contended, retired, released,
-		drifting(v1alpha1.SeverityLow, 2*time.Hour, v1alpha1.ActorUntrusted), {},
+		drifting(v1alpha1.SeverityLow, 2*time.Hour, v1alpha1.ActorUntrusted), v1alpha1.Baseline{},
 		drifting(v1alpha1.SeverityInfo, -time.Second, v1alpha1.ActorUntrusted), // another clock is ahead
-	}}}
+	)}
 	want := `plumbline_drift_contended_objects 1
 plumbline_drift_open_age_seconds{severity="Critical"} 0
 plumbline_drift_open_age_seconds{severity="High"} 3600
@@ -118,7 +115,7 @@ plumbline_drift_unattributed_objects 1`
 	if diff := cmp.Diff(want, samples(t, fleet)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	fleet.Baselines = cached{err: errors.New("no cache")}
+	fleet.Baselines = cached(errors.New("no cache"))
 	if got := samples(t, fleet); got != "" {
 		t.Errorf("a list that failed gave figures:\n%s", got)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -32,8 +31,8 @@ const listTimeout = time.Second
 
 // Fleet tells what all Baselines say together.
 type Fleet struct {
-	// Baselines are read from the cache.
-	Baselines client.Reader
+	// Baselines calls a function for each Baseline of the cache, which the function must not change.
+	Baselines func(context.Context, func(*v1alpha1.Baseline)) error
 	// Active says whether this replica may be asked: one that waits has no cache.
 	Active func() bool
 	Clock  clock.PassiveClock
@@ -45,28 +44,25 @@ type tally struct {
 	oldest                  map[v1alpha1.SeverityLevel]time.Time
 }
 
-func tallyOf(baselines []v1alpha1.Baseline) tally {
-	t := tally{oldest: map[v1alpha1.SeverityLevel]time.Time{}}
-	for i := range baselines {
-		if !baselines[i].Guarded() {
-			continue
-		}
-		status := &baselines[i].Status
-		if status.Contention != nil {
-			t.contended++
-		}
-		if unattributed(status.Findings) {
-			t.unattributed++
-		}
-		if status.Severity == nil || status.FirstSeenTime == nil {
-			continue
-		}
-		level, since := status.Severity.Level, status.FirstSeenTime.Time
-		if at, ok := t.oldest[level]; !ok || since.Before(at) {
-			t.oldest[level] = since
-		}
+// add counts one Baseline.
+func (t *tally) add(b *v1alpha1.Baseline) {
+	if !b.Guarded() {
+		return
 	}
-	return t
+	status := &b.Status
+	if status.Contention != nil {
+		t.contended++
+	}
+	if unattributed(status.Findings) {
+		t.unattributed++
+	}
+	if status.Severity == nil || status.FirstSeenTime == nil {
+		return
+	}
+	level, since := status.Severity.Level, status.FirstSeenTime.Time
+	if at, ok := t.oldest[level]; !ok || since.Before(at) {
+		t.oldest[level] = since
+	}
 }
 
 func unattributed(findings []v1alpha1.Finding) bool {
@@ -93,11 +89,10 @@ func (f *Fleet) Collect(ch chan<- prometheus.Metric) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
 	defer cancel()
-	var list v1alpha1.BaselineList
-	if err := f.Baselines.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	t, now := tally{oldest: map[v1alpha1.SeverityLevel]time.Time{}}, f.Clock.Now()
+	if err := f.Baselines(ctx, t.add); err != nil {
 		return
 	}
-	t, now := tallyOf(list.Items), f.Clock.Now()
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}

@@ -136,6 +136,13 @@ func (o *Object) sameContent(p *Object) bool {
 		slices.EqualFunc(o.OwnerReferences, p.OwnerReferences, sameOwner)
 }
 
+// shareMetadata takes the metadata of the version before, which has the same content. Without that, each
+// write of a status would leave a copy with those that remember the version before.
+func (o *Object) shareMetadata(before *Object) {
+	o.Namespace, o.Name, o.UID, o.FullHash = before.Namespace, before.Name, before.UID, before.FullHash
+	o.Annotations, o.Labels, o.OwnerReferences = before.Annotations, before.Labels, before.OwnerReferences
+}
+
 // HasLabelsOf says that two versions have the same labels. Labels that are not kept are compared by a digest, in
 // which owners count as well.
 func (o *Object) HasLabelsOf(p *Object) bool {

@@ -217,6 +217,7 @@ func (s *store) advance(id nsName, next *Object, contiguous bool) (moved, full b
 	}
 	e.current = next
 	if prev != nil && prev.sameContent(next) {
+		next.shareMetadata(prev)
 		return next.becameReady(prev), false
 	}
 	if prev != nil && prev.UID != next.UID {

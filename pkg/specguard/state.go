@@ -137,7 +137,7 @@ func FromBaseline(b *v1alpha1.Baseline, body []byte) State {
 // the claim, the guards and observedGeneration are the caller's.
 func (s State) WriteStatus(status *v1alpha1.BaselineStatus) {
 	status.State = s.Drift
-	status.Observed = s.Observed
+	status.Observed = *s.Observed.DeepCopy() // the metadata may be shared
 	status.Oversized = s.Oversized.DeepCopy()
 	status.Findings = slices.Clone(s.Findings[:min(len(s.Findings), maxFindings)])
 	status.FindingsTotal = int32(min(s.FindingsTotal, 1<<31-1))

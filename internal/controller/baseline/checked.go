@@ -30,6 +30,7 @@ func (r *Reconciler) writeCheck(ctx context.Context, s *subject) error {
 		}
 		s.baseline = next
 		r.memory.wrote(s.key, next)
+		r.catchUp(ctx, s)
 	}
 	r.Agenda.EndCheck(s.key, s.check)
 	return nil

@@ -100,13 +100,16 @@ func (m *memory) keyOf(uid string) (kube.Key, bool) {
 	return key, ok
 }
 
-// caughtUp drops the written Baseline once the cache has it or a newer one.
+// caughtUp drops the written Baseline once the cache has it or a newer one. What the state and the
+// cached Baseline both say is then in memory once.
 func (m *memory) caughtUp(key kube.Key, cached *v1alpha1.Baseline) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r := m.byKey[key]; r != nil && r.written != nil && !newer(r.written, cached) {
-		r.written = nil
+	r := m.byKey[key]
+	if r == nil || r.written != nil && newer(r.written, cached) {
+		return
 	}
+	r.written, r.state = nil, r.state.Share(cached)
 }
 
 // agrees says whether a remembered state tells the same as a Baseline, so that

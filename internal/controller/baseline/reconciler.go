@@ -146,7 +146,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key kube.Key) (reconcile.Res
 	}
 	r.tell(s, d)
 	r.plan(s, d)
-	r.settle(s, d)
+	r.settle(ctx, s, d)
 	return reconcile.Result{RequeueAfter: r.next(s, d)}, nil
 }
 
@@ -160,7 +160,7 @@ func (r *Reconciler) rest(ctx context.Context, s *subject) (reconcile.Result, er
 }
 
 // settle lets go of what was dealt with, once everything is written.
-func (r *Reconciler) settle(s *subject, d *decision) {
+func (r *Reconciler) settle(ctx context.Context, s *subject, d *decision) {
 	r.Objects.Settle(s.key, s.view.Pending[:d.settled])
 	r.Records.consume(d.joined)
 	if d.removed {
@@ -174,8 +174,18 @@ func (r *Reconciler) settle(s *subject, d *decision) {
 	r.memory.put(s.key, remembered{
 		state: d.state, context: s.context, due: d.due, written: s.baseline, asked: s.lastAnnotations(),
 	})
+	r.catchUp(ctx, s)
 	r.Agenda.EndCheck(s.key, s.check)
 	r.appoint(s)
+}
+
+// catchUp looks whether the cache has the Baseline already that was remembered just now: the event of
+// a write may come before the write is remembered, and no other event follows.
+func (r *Reconciler) catchUp(ctx context.Context, s *subject) {
+	cached := &v1alpha1.Baseline{}
+	if err := r.Client.Get(ctx, s.baselineName(), cached, client.UnsafeDisableDeepCopy); err == nil {
+		r.memory.caughtUp(s.key, cached)
+	}
 }
 
 // failed says what a failed step means for the next try. A conflict means that

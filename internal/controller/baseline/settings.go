@@ -147,7 +147,8 @@ func (r *Reconciler) appoint(s *subject) {
 	}
 	status := &s.baseline.Status
 	found := checks.Appointment{
-		Timing: s.timing(status), Environment: s.context.environmentName, Observed: status.Observed,
+		Timing: s.timing(status), Environment: s.context.environmentName,
+		Told:    checks.Told{UID: status.Observed.UID, Hash: status.Observed.Hash, FullHash: status.Observed.FullHash},
 		Request: request(s.baseline), Claim: status.PlanName, Recheck: s.settings.RecheckInterval.Value,
 	}
 	if status.RetirementTime != nil {

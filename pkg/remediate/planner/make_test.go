@@ -112,6 +112,9 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		"what was never seen first is old enough for no age": {
 			drift: func(d *Drift) { d.FirstSeen = time.Time{} }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.MinimumDriftAge, p.MaximumDriftAge = duration(0), nil },
 		},
+		"what was never seen first may be too old": {
+			drift: func(d *Drift) { d.FirstSeen = time.Time{} }, policy: func(p *v1alpha1.RemediationPolicySpec) { p.MinimumDriftAge = nil }, want: ReasonTooOld,
+		},
 		"what is just old enough is put back":  {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-15 * time.Minute) }},
 		"what is just not too old is put back": {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-24 * time.Hour) }},
 		"what is too old":                      {drift: func(d *Drift) { d.FirstSeen = epoch.Add(-24*time.Hour - time.Second) }, want: ReasonTooOld},

@@ -185,8 +185,8 @@ func age(in *Input, d *Drift) Obstacle {
 		return Obstacle{}
 	}
 	spec := &in.Policy.Spec
-	if spec.MinimumDriftAge != nil && spec.MinimumDriftAge.Duration > 0 && d.FirstSeen.IsZero() {
-		return obstacle(ReasonTooYoung, "its age is unknown, and it is acted upon at %s", spec.MinimumDriftAge.Duration)
+	if d.FirstSeen.IsZero() {
+		return unknownAge(spec)
 	}
 	old := max(0, in.Now.Sub(d.FirstSeen))
 	if spec.MinimumDriftAge != nil && old < spec.MinimumDriftAge.Duration {
@@ -205,6 +205,18 @@ func age(in *Input, d *Drift) Obstacle {
 			spec.MaximumDriftAge.Duration, begins.UTC().Format(time.RFC3339))
 	}
 	return Obstacle{}
+}
+
+// unknownAge returns the obstacle of a drift without a time at which it was first seen.
+func unknownAge(spec *v1alpha1.RemediationPolicySpec) Obstacle {
+	switch {
+	case spec.MinimumDriftAge != nil && spec.MinimumDriftAge.Duration > 0:
+		return obstacle(ReasonTooYoung, "its age is unknown, and it is acted upon at %s", spec.MinimumDriftAge.Duration)
+	case spec.MaximumDriftAge != nil:
+		return obstacle(ReasonTooOld, "its age is unknown, and may be more than %s: a person has to decide", spec.MaximumDriftAge.Duration)
+	default:
+		return Obstacle{}
+	}
 }
 
 func attempts(in *Input, d *Drift) Obstacle {

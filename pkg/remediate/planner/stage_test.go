@@ -81,6 +81,30 @@ func TestPeopleAreToldFirstAndTheDriftIsPutBackWhenItIsOlderOrWorse(t *testing.T
 	}
 }
 
+// An age that was unknown was told as one above the maximum, where a maximum alone was set.
+func TestAnUnknownAgeIsToldAsUnknown(t *testing.T) {
+	for name, test := range map[string]struct {
+		minimum, maximum *metav1.Duration
+		want             string
+	}{
+		"a maximum alone":     {maximum: duration(time.Hour), want: "its age is unknown, and may be more than 1h0m0s: a person has to decide"},
+		"a minimum of zero":   {minimum: duration(0), maximum: duration(time.Hour), want: "its age is unknown, and may be more than 1h0m0s: a person has to decide"},
+		"a minimum alone":     {minimum: duration(time.Minute), want: "its age is unknown, and it is acted upon at 1m0s"},
+		"both":                {minimum: duration(time.Minute), maximum: duration(time.Hour), want: "its age is unknown, and it is acted upon at 1m0s"},
+		"no age is asked for": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := drift("web")
+			d.FirstSeen = time.Time{}
+			in := input(d)
+			in.Policy.Spec.MinimumDriftAge, in.Policy.Spec.MaximumDriftAge = test.minimum, test.maximum
+			if got := ObstacleTo(in, &d).Message; got != test.want {
+				t.Errorf("it says %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestTheWordsOfTheFirstStageStayWhatTheyAre(t *testing.T) {
 	in := input(drift("web"))
 	escalating(in, duration(time.Hour), v1alpha1.SeverityCritical)

@@ -145,8 +145,13 @@ func (s *State) unfit(step *v1alpha1.PlanStep) Effect {
 // tooOld ends a step whose drift has become older than the policy puts back by itself; nil
 // when the drift has not, or a person has asked for the plan.
 func (s *State) tooOld(step *v1alpha1.PlanStep) Effect {
-	oldest := s.Facts.Brakes.MaximumDriftAge
-	if oldest == 0 || s.asked() || s.Now.Sub(s.target(step).FirstSeenTime.Time) <= oldest {
+	oldest, since := s.Facts.Brakes.MaximumDriftAge, s.target(step).FirstSeenTime.Time
+	switch {
+	case oldest == 0 || s.asked():
+		return nil
+	case since.IsZero():
+		return s.skip(step, v1alpha1.ReasonAboveMaximumAge, "the age of the drift is unknown, and may be more than %s: a person has to decide", oldest)
+	case s.Now.Sub(since) <= oldest:
 		return nil
 	}
 	return s.skip(step, v1alpha1.ReasonAboveMaximumAge, "the drift is older than %s: a person has to decide", oldest)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -89,6 +91,21 @@ func TestADriftThatBecameTooOldIsNotPutBack(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// An age that was unknown was told as one above the maximum.
+func TestAStepOfUnknownAgeIsToldAsSuch(t *testing.T) {
+	s := running(v1alpha1.StepPlanned)
+	s.Plan.Spec.Plan.Targets[0].FirstSeenTime = metav1.Time{}
+	s.Facts.Brakes = &Brakes{Known: true, MaximumDriftAge: time.Hour}
+	e := Next(s)
+	if got := ends(e); got != "Skipped AboveMaximumAge" {
+		t.Fatalf("got %q", got)
+	}
+	const want = "the age of the drift is unknown, and may be more than 1h0m0s: a person has to decide"
+	if got := e.(WriteStatus).Status.Steps[0].Message; got != want {
+		t.Errorf("it says %q, want %q", got, want)
 	}
 }
 
