@@ -3,7 +3,6 @@
 package actions
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -23,7 +22,7 @@ const (
 	ScopeEnvironment = "Environment"
 )
 
-// SeveralSystemsError says that more than one namespace has ledgers, so that a person has
+// SeveralSystemsError says that more than one namespace has ledgers or Deployments of Plumbline, so that a person has
 // to tell in which of them Plumbline runs.
 type SeveralSystemsError struct {
 	// Namespaces in the order of their names.
@@ -31,7 +30,7 @@ type SeveralSystemsError struct {
 }
 
 func (e *SeveralSystemsError) Error() string {
-	return "there are ledgers in the namespaces " + strings.Join(e.Namespaces, ", ") + ": say in which of them Plumbline runs"
+	return "there are installations in the namespaces " + strings.Join(e.Namespaces, ", ") + ": say in which of them Plumbline runs"
 }
 
 // ListLedgers lists those of Plumbline's namespace. Without a name for it, it is where
@@ -57,16 +56,6 @@ func ListLedgers(ctx context.Context, c client.Reader, system string) ([]v1alpha
 		return nil, &SeveralSystemsError{Namespaces: namespaces}
 	}
 	return list.Items, nil
-}
-
-// FindSystem returns the namespace in which Plumbline runs: that of its ledgers, or the usual one before there are
-// any. The error is a *SeveralSystemsError if there is more than one such place.
-func FindSystem(ctx context.Context, c client.Reader) (string, error) {
-	ledgers, err := ListLedgers(ctx, c, "")
-	if err != nil || len(ledgers) == 0 {
-		return SystemNamespace, err
-	}
-	return cmp.Or(ledgers[0].Namespace, SystemNamespace), nil
 }
 
 // NoLedgerError says that an Environment, or the cluster, has no ledger: the executor makes

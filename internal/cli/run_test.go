@@ -40,7 +40,7 @@ func TestRun_UsageErrorsGiveTheHint(t *testing.T) {
 			[]string{"diff", "--foo"}, clitest.Answer{Code: 2, Stdout: "", Stderr: "error: unknown flag: --foo\nSee 'kubectl plumbline diff -h' for help and examples\n"},
 		},
 		"diff in an unknown format": {
-			[]string{"diff", "deploy/web", "-o", "wide"}, clitest.Answer{Code: 2, Stdout: "", Stderr: "error: unable to match a printer suitable for the output format \"wide\", allowed formats are: json,yaml\nSee 'kubectl plumbline diff -h' for help and examples\n"},
+			[]string{"diff", "deploy/web", "-o", "wide"}, clitest.Answer{Code: 2, Stdout: "", Stderr: "error: unable to match a printer suitable for the output format \"wide\", allowed formats are: json,yaml,jsonpath=,go-template=\nSee 'kubectl plumbline diff -h' for help and examples\n"},
 		},
 		"version takes no arguments": {
 			[]string{"version", "x"}, clitest.Answer{Code: 1, Stdout: "", Stderr: "error: unexpected arguments: x\nSee 'kubectl plumbline version -h' for help and examples\n"},

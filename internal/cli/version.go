@@ -72,7 +72,7 @@ error. It needs the right to list Deployments; --client asks no cluster.`,
 
 func (a *app) printVersions(output string, info versionInfo) error {
 	if output != "" {
-		return a.PrintStructured(output, info)
+		return a.PrintReport(output, "VersionReport", info)
 	}
 	lines := []string{"Client Version: " + info.ClientVersion}
 	for _, s := range info.Server {

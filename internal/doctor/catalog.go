@@ -2,10 +2,19 @@
 
 package doctor
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Page describes every check, one section each.
 const Page = "docs/reference/doctor.md"
+
+// repository serves the pages of each version.
+const repository = "https://github.com/plumbline-dev/plumbline/blob/"
+
+// releaseVersion is that of a release, which has a tag. A pseudo-version of Go has no tag.
+var releaseVersion = regexp.MustCompile(`^v?([0-9]+[.][0-9]+[.][0-9]+(?:-(?:alpha|beta|rc)[.0-9]*)?)$`)
 
 // Check is one question that is asked of an installation.
 type Check struct {
@@ -19,8 +28,15 @@ type Check struct {
 	run  func(*Snapshot) []Finding
 }
 
-// Docs is the page and section of the check.
-func (c Check) Docs() string { return Page + "#" + strings.ReplaceAll(c.ID, ".", "") }
+// Docs returns the URL of the check's section, on the page of the plugin's version. A plugin that no release
+// built has the newest page.
+func (c Check) Docs(version string) string {
+	tag := "main"
+	if release := releaseVersion.FindStringSubmatch(version); release != nil {
+		tag = "v" + release[1]
+	}
+	return repository + tag + "/" + Page + "#" + strings.ReplaceAll(c.ID, ".", "")
+}
 
 // Checks are all checks, in the order in which they are shown.
 func Checks() []Check {

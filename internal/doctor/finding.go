@@ -43,7 +43,9 @@ type Finding struct {
 	Message string `json:"message"`
 	// Fix says what to do; it may have several lines, YAML included.
 	Fix string `json:"fix,omitempty"`
-	// Docs is the page and section that explains the check.
+	// Permission is the missing permission of the user, such as "list secrets", if the check is Unknown for that reason.
+	Permission string `json:"permission,omitempty"`
+	// Docs is the URL of the section that explains the check.
 	Docs string `json:"docs,omitempty"`
 }
 
@@ -93,7 +95,7 @@ func Examine(s *Snapshot, skip ...string) Report {
 			found = []Finding{{Severity: OK, Message: check.Good}}
 		}
 		for i := range found {
-			found[i].ID, found[i].Docs = check.ID, check.Docs()
+			found[i].ID, found[i].Docs = check.ID, check.Docs(s.ClientVersion)
 			found[i].Fix = strings.ReplaceAll(found[i].Fix, upgradeCommand, upgrade)
 			if s.Namespace != "" { // commands are written for the usual namespace
 				found[i].Fix = strings.ReplaceAll(found[i].Fix, usualNamespace, s.Namespace)

@@ -48,6 +48,7 @@ func (r Read[T]) present() bool { return r.State == ReadValue }
 func (r Read[T]) unknown(what string) Finding {
 	f := Finding{Severity: Unknown, Message: "cannot tell " + what + ": " + r.why()}
 	if r.Right != "" {
+		f.Permission = r.Right
 		f.Fix = "run as a user with the permission to " + r.Right + ", or ask a user with the permission"
 	}
 	return f

@@ -86,7 +86,7 @@ func (o *adoptOptions) validate(cmd *cobra.Command, args []string) error {
 		return invocation.UsageErrorf(cmd, "--since must be longer than 0, not %s", o.since)
 	case !slices.Contains([]string{"none", "client", "server"}, o.dryRun):
 		return invocation.UsageErrorf(cmd, `invalid dry-run value (%s). Must be "none", "server", or "client"`, o.dryRun)
-	case o.dryRun == "none" && (o.output == "json" || o.output == "yaml"):
+	case o.dryRun == "none" && invocation.IsStructured(o.output):
 		return invocation.UsageErrorf(cmd, "-o %s prints the findings of --dry-run; add --dry-run", o.output)
 	}
 	return o.draft.validate(cmd, args)

@@ -28,10 +28,10 @@ const maxListedPaths = 3
 
 func (a *app) printAdoption(out io.Writer, found *adoption, o adoptOptions) error {
 	b := &app{Invocation: a.WithOut(out)}
-	switch o.output {
-	case "json":
-		return b.PrintStructured("json", found)
-	case "yaml":
+	switch {
+	case o.output != "yaml" && invocation.IsStructured(o.output):
+		return b.PrintReport(o.output, "AdoptionReport", found)
+	case o.output == "yaml":
 		manifest, err := found.YAML()
 		if err != nil {
 			return err

@@ -46,7 +46,7 @@ func (a *app) explain(cmd *cobra.Command, args []string, output string) error {
 	}
 	gates := actions.ListEffectGates(x, a.Now())
 	if output != "" {
-		return a.PrintStructured(output, map[string]any{"assessment": x.Name, "namespace": x.Namespace, "phase": wording.AssessmentPhaseOf(x), "gates": gates})
+		return a.PrintReport(output, "AssessmentExplanation", map[string]any{"assessment": x.Name, "namespace": x.Namespace, "phase": wording.AssessmentPhaseOf(x), "gates": gates})
 	}
 	d := &invocation.Description{}
 	d.Line(0, "%s, %s by %s: %s", actions.NameTarget(&x.Spec.Target.BaselineTarget), x.Spec.Action, wording.NameSubject(x), wording.DescribeEnd(x))

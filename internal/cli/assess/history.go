@@ -86,8 +86,8 @@ func (a *app) history(cmd *cobra.Command, args []string, o historyOptions) error
 			PreHash: repair.PreHash, PostHash: repair.PostHash, Match: effect.MatchOf(repair, actions.FindLiveHash(all, &x, live)), Verdict: x.Status.Verdict, Score: x.Status.Score,
 		})
 	}
-	if o.output == "json" || o.output == "yaml" {
-		return a.PrintStructured(o.output, map[string]any{"object": t.String(), "namespace": c.Namespace, "liveHash": live, "items": reports})
+	if invocation.IsStructured(o.output) {
+		return a.PrintReport(o.output, "AssessmentHistory", map[string]any{"object": t.String(), "namespace": c.Namespace, "liveHash": live, "items": reports})
 	}
 	if len(reports) == 0 {
 		_, err := fmt.Fprintf(a.ErrOut, "No assessed write of %s found.\n", t)

@@ -80,8 +80,8 @@ func (a *app) blame(cmd *cobra.Command, args []string, output string, noHeaders 
 		return err
 	}
 	report := reportBlame(t, baseline)
-	if output == "json" || output == "yaml" {
-		return a.PrintStructured(output, report)
+	if invocation.IsStructured(output) {
+		return a.PrintReport(output, "BlameReport", report)
 	}
 	return a.printBlame(baseline, report, invocation.TableOptions{Wide: output == "wide", NoHeaders: noHeaders})
 }

@@ -64,7 +64,7 @@ func (a *app) diff(cmd *cobra.Command, args []string, output string) error {
 		a.Warn("%s", unread)
 	}
 	if output != "" {
-		err = a.PrintStructured(output, report)
+		err = a.PrintReport(output, "DiffReport", report)
 	} else {
 		err = a.Print(a.renderDiff(report))
 	}

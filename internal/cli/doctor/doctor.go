@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -19,6 +20,7 @@ import (
 type app struct{ *invocation.Invocation }
 
 type doctorOptions struct {
+	system         string
 	probeNamespace string
 	probe          bool
 	failOn         string
@@ -48,7 +50,8 @@ break it or block the cluster. Each finding has a fix.
 It reads as your user: a check of objects that you may not read is Unknown, never
 OK, and names the missing permission. Up to nine writes are tried as dry runs, since
 only admission can show that admission works; no object is stored. --probe=false
-leaves them out. The command finds the installation by itself, or by --namespace.
+leaves them out. The command finds the installation by itself, or
+by --system-namespace.
 
 Exit status: 0 no finding at or above --fail-on. 1 a finding at or above it.
 2 unknown: a check of that severity had no answer, or
@@ -62,6 +65,7 @@ the command failed. --skip leaves checks out by name.`,
 		RunE:        func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd, o) },
 	}
 	invocation.AddOutputFlag(cmd, &o.output, "json", "yaml")
+	invocation.AddSystemFlag(cmd, &o.system)
 	flags := cmd.Flags()
 	flags.StringVar(&o.failOn, "fail-on", "critical", "Exit with 1 on findings of this severity or worse: critical or warning.")
 	flags.BoolVar(&o.probe, "probe", true, "Try writes as dry runs.")
@@ -99,9 +103,9 @@ func (a *app) doctor(cmd *cobra.Command, o *doctorOptions) error {
 	}
 	report := doctor.Examine(snapshot, o.skip...)
 	if o.output != "" {
-		err = a.PrintStructured(o.output, report)
+		err = a.PrintReport(o.output, "DoctorReport", report)
 	} else {
-		err = a.Print(doctorText(&report))
+		err = a.Print(a.Paint(doctorText(&report)))
 	}
 	if err != nil {
 		return err
@@ -130,8 +134,9 @@ func (a *app) gatherSnapshot(ctx context.Context, o *doctorOptions) (*doctor.Sna
 	}
 	config.QPS, config.Burst = invocation.ClientQPS, invocation.ClientBurst
 	options := gather.Options{ProbeNamespace: o.probeNamespace, NoProbes: !o.probe, ClientVersion: a.Version, Now: a.Now}
+	options.Namespace = o.system
 	if a.ConfigFlags.Namespace != nil { // the flag alone: the context's namespace is where the user works
-		options.Namespace = *a.ConfigFlags.Namespace
+		options.Namespace = cmp.Or(o.system, *a.ConfigFlags.Namespace)
 	}
 	return gather.Snapshot(ctx, config, options)
 }

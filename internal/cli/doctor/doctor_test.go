@@ -86,7 +86,7 @@ func TestDoctor_ExitCodes(t *testing.T) {
 		"it could not run":                         {err: errors.New("no route"), code: 2, says: "error: no route\n"},
 		"a severity that does not exist":           {args: []string{"--fail-on=info"}, code: 2, says: "error: invalid --fail-on \"info\", want critical or warning\nSee 'doctor -h' for help and examples\n"},
 		"a check that does not exist":              {args: []string{"--skip=all"}, code: 2, says: "error: there is no check \"all\" to skip\nSee 'doctor -h' for help and examples\n"},
-		"a format that does not exist":             {args: []string{"-o", "xml"}, code: 2, says: "error: unable to match a printer suitable for the output format \"xml\", allowed formats are: json,yaml\nSee 'doctor -h' for help and examples\n"},
+		"a format that does not exist":             {args: []string{"-o", "xml"}, code: 2, says: "error: unable to match a printer suitable for the output format \"xml\", allowed formats are: json,yaml,jsonpath=,go-template=\nSee 'doctor -h' for help and examples\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

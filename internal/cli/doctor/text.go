@@ -5,10 +5,13 @@ package doctor
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/internal/doctor"
+	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
 
 // doctorText draws a report: what is wrong first and in full, what is good last
@@ -39,9 +42,10 @@ func writeSeverity(b *strings.Builder, severity doctor.Severity, all []doctor.Fi
 		return
 	}
 	fmt.Fprintf(b, "\n%s\n", strings.ToUpper(string(severity)))
+	found = writePermissions(b, found)
 	for i, f := range found {
 		switch {
-		case severity == doctor.OK:
+		case severity == doctor.OK, severity == doctor.Unknown && f.Object == "" && f.Fix == "":
 			fmt.Fprintf(b, "  %-24s %s\n", f.ID, invocation.Printable(f.Message))
 		case i+1 < len(found) && found[i+1].ID == f.ID && found[i+1].Fix == f.Fix: // said once, below the last
 			f.Fix = ""
@@ -50,6 +54,32 @@ func writeSeverity(b *strings.Builder, severity doctor.Severity, all []doctor.Fi
 			writeFinding(b, f)
 		}
 	}
+}
+
+// writePermissions writes the checks that lack a permission of the user, once for each permission, and returns the
+// other findings.
+func writePermissions(b *strings.Builder, found []doctor.Finding) []doctor.Finding {
+	checks := map[string][]string{}
+	others := make([]doctor.Finding, 0, len(found))
+	for _, f := range found {
+		switch ids := checks[f.Permission]; {
+		case f.Permission == "":
+			others = append(others, f)
+		case !slices.Contains(ids, f.ID):
+			checks[f.Permission] = append(ids, f.ID)
+		}
+	}
+	for _, permission := range slices.Sorted(maps.Keys(checks)) {
+		ids := checks[permission]
+		need := "needs"
+		if len(ids) > 1 {
+			need = "need"
+		}
+		fmt.Fprintf(b, "  %s %s the permission to %s, which your user does not have:\n", plural.Of(len(ids), "check"), need, invocation.Printable(permission))
+		fmt.Fprintf(b, "      %s\n", strings.Join(ids, ", "))
+		b.WriteString("      fix: run as a user with the permission, ask a user with the permission, or leave the checks out by --skip\n")
+	}
+	return others
 }
 
 func writeFinding(b *strings.Builder, f doctor.Finding) {

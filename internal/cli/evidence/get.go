@@ -150,8 +150,8 @@ func (a *app) findRecords(ctx context.Context, s *source, keys records.Keys, of 
 }
 
 func (a *app) printRecords(found *records.Found, output string) error {
-	if output == "json" || output == "yaml" {
-		return a.PrintStructured(output, map[string]any{"records": reportRecords(found)})
+	if invocation.IsStructured(output) {
+		return a.PrintReport(output, "RecordList", map[string]any{"records": reportRecords(found)})
 	}
 	return a.Print(a.describeRecords(found, output == "wide"))
 }

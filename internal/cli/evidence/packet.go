@@ -28,8 +28,8 @@ func (a *app) printPacket(ctx context.Context, s *source, found *records.Found, 
 	if err != nil {
 		return err
 	}
-	if output == "json" || output == "yaml" {
-		return a.PrintStructured(output, packetReport{p, reportRecords(found)})
+	if invocation.IsStructured(output) {
+		return a.PrintReport(output, "ChainPacket", packetReport{p, reportRecords(found)})
 	}
 	wide := output == "wide"
 	return a.Print(a.describePacket(p, wide) + "\nRecords\n\n" + a.describeRecords(found, wide))

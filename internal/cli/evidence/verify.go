@@ -129,7 +129,7 @@ func (a *app) verify(cmd *cobra.Command, o *verifyOptions) error {
 	}
 	report.OK = len(report.Problems) == 0 && report.Records > 0 && len(report.OpenEnds) == 0
 	if o.output != "" {
-		err = a.PrintStructured(o.output, report)
+		err = a.PrintReport(o.output, "VerificationReport", report)
 	} else {
 		err = a.Print(a.describeEvidence(report))
 	}

@@ -71,7 +71,7 @@ func TestHalt(t *testing.T) {
 		"a ledger that somebody else made beside": {
 			objects: clitest.ObjectsOf(clitest.LedgerFor("production", actions.ScopeEnvironment, func(l *v1alpha1.RemediationLedger) { l.Namespace = "shop" })),
 			args:    []string{"halt", "production", "--reason", "x"},
-			want:    clitest.Answer{Code: 1, Stderr: "error: there are ledgers in the namespaces plumbline-system, shop: say in which of them Plumbline runs, with --system-namespace\n"},
+			want:    clitest.Answer{Code: 1, Stderr: "error: there are installations in the namespaces plumbline-system, shop: say in which of them Plumbline runs, with --system-namespace\n"},
 		},
 		"the same, and told which": {
 			objects: clitest.ObjectsOf(clitest.LedgerFor("production", actions.ScopeEnvironment, func(l *v1alpha1.RemediationLedger) { l.Namespace = "shop" })),

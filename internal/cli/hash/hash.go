@@ -147,8 +147,8 @@ func (a *app) hashFiles(cmd *cobra.Command, algorithm canon.Algorithm, o hashOpt
 }
 
 func (a *app) printHashes(all []hashed, output string) error {
-	if output == "json" || output == "yaml" {
-		return a.PrintStructured(output, map[string]any{"items": all})
+	if invocation.IsStructured(output) {
+		return a.PrintReport(output, "HashList", map[string]any{"items": all})
 	}
 	var b strings.Builder
 	for _, h := range all {
@@ -304,8 +304,8 @@ func (a *app) hashLive(cmd *cobra.Command, args []string, algorithm canon.Algori
 	if err != nil {
 		return err
 	}
-	if output == "json" || output == "yaml" {
-		return a.PrintStructured(output, answer)
+	if invocation.IsStructured(output) {
+		return a.PrintReport(output, "LiveHash", answer)
 	}
 	stamp := answer.Stamp
 	if stamp == "" {

@@ -100,6 +100,8 @@ func TestHash_OneLinePerDocument(t *testing.T) {
 		"a List is one document":             {stdin: `{"kind":"List","items":[]}`, want: clitest.Answer{Stdout: pl1Of(t, `{"items":[]}`, "") + "\n", Stderr: "Warning: standard input: document 1 is a List; it is hashed as one document, not item by item\n"}},
 		"a Secret's hash is not for show":    {stdin: `{"kind":"Secret","data":{}}`, want: clitest.Answer{Stdout: pl1Of(t, `{"data":{}}`, "") + "\n", Stderr: "Warning: standard input: document 1 is a Secret; short values can be guessed from its hash, so do not publish it\n"}},
 		"JSON output": {stdin: `{"kind":"K","spec":{"a":1}}`, args: []string{"-o", "json"}, want: clitest.Answer{Stdout: fmt.Sprintf(`{
+    "apiVersion": "cli.plumbline.dev/v1alpha1",
+    "kind": "HashList",
     "items": [
         {
             "hash": "%s",

@@ -138,8 +138,8 @@ func (a *app) printHistory(cmd *cobra.Command, c *invocation.Cluster, t guarded.
 			By: s.By, At: s.AuthorizationTime, Hash: s.Hash, Size: s.Size, Release: s.Release,
 		})
 	}
-	if o.output == "json" || o.output == "yaml" {
-		return a.PrintStructured(o.output, map[string]any{"object": t.String(), "namespace": b.Namespace, "items": reports})
+	if invocation.IsStructured(o.output) {
+		return a.PrintReport(o.output, "RevisionList", map[string]any{"object": t.String(), "namespace": b.Namespace, "items": reports})
 	}
 	if len(reports) == 0 {
 		_, err := fmt.Fprintf(a.ErrOut, "No authorized state of %s found: no trusted writer has created it.\n", t)
@@ -173,10 +173,11 @@ func (a *app) printBody(cmd *cobra.Command, c *invocation.Cluster, b *v1alpha1.B
 	if err != nil {
 		return err
 	}
-	if o.output == "json" {
-		return a.PrintStructured("json", json.RawMessage(body))
+	output := "yaml"
+	if invocation.IsStructured(o.output) {
+		output = o.output
 	}
-	return a.PrintStructured("yaml", json.RawMessage(body))
+	return a.PrintStructured(output, json.RawMessage(body))
 }
 
 func (a *app) diffRevisions(cmd *cobra.Command, c *invocation.Cluster, b *v1alpha1.Baseline, numbers []string, output string) error {
@@ -195,8 +196,8 @@ func (a *app) diffRevisions(cmd *cobra.Command, c *invocation.Cluster, b *v1alph
 		}
 	}
 	changes := actions.ReportChanges(diff.Compare(documents[0], documents[1]))
-	if output == "json" || output == "yaml" {
-		return a.PrintStructured(output, map[string]any{"object": wording.ObjectOf(b), "from": numbers[0], "to": numbers[1], "changes": changes})
+	if invocation.IsStructured(output) {
+		return a.PrintReport(output, "RevisionDiff", map[string]any{"object": wording.ObjectOf(b), "from": numbers[0], "to": numbers[1], "changes": changes})
 	}
 	return a.Print(a.renderRevisionDiff(wording.ObjectOf(b), changes, numbers[0], numbers[1]))
 }

@@ -26,6 +26,8 @@ const (
 	ExitTrouble   = 2
 	// ExitOpenEnd: evidence verify found no fault, and does not know the end of a chain.
 	ExitOpenEnd = 3
+	// ExitInterrupted is the code of a shell for a command that a user has interrupted.
+	ExitInterrupted = 130
 )
 
 // TroubleAnnotation marks commands whose exit code 1 is an answer.

@@ -15,7 +15,7 @@ const MaxReason = 256
 
 // AddSystemFlag adds --system-namespace, which names where Plumbline itself runs; -n is where the user works.
 func AddSystemFlag(cmd *cobra.Command, namespace *string) {
-	cmd.Flags().StringVar(namespace, "system-namespace", "", "Namespace in which Plumbline runs; found by its ledgers when left out.")
+	cmd.Flags().StringVar(namespace, "system-namespace", "", "Namespace in which Plumbline runs; found by its ledgers or Deployments when left out.")
 }
 
 // AddReasonFlag adds --reason, which [CheckReason] checks.

@@ -35,6 +35,8 @@ type Invocation struct {
 	Connect func() (*Cluster, error)
 	// IsInteractive tells whether a person can answer a question.
 	IsInteractive func() bool
+	// AllowsColor tells whether standard output shows colors; nil for no.
+	AllowsColor func() bool
 }
 
 // New returns an invocation by env that reads the flags of kubectl.
@@ -46,7 +48,7 @@ func New(env Environment) *Invocation {
 		ConfigFlags: genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(ClientBurst).WithDiscoveryQPS(ClientQPS),
 	}
 	inv.Connect = inv.connectByFlags
-	inv.IsInteractive = isInteractive(env.In)
+	inv.IsInteractive, inv.AllowsColor = isInteractive(env.In), allowsColor(env.Out)
 	return inv
 }
 

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
 
@@ -32,25 +34,88 @@ func (inv *Invocation) Warn(format string, args ...any) {
 	fmt.Fprintf(inv.ErrOut, "Warning: %s\n", Printable(fmt.Sprintf(format, args...)))
 }
 
-// PrintStructured writes v as kubectl writes objects: four spaces, no HTML
-// escapes. In JSON, what a terminal would not show as it is gets escaped, which
-// no reader of JSON can tell.
-func (inv *Invocation) PrintStructured(format string, v any) error {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "    ")
-	if err := encoder.Encode(v); err != nil {
+// reportVersion is the apiVersion of the reports that commands compose. No API server serves them.
+const reportVersion = "cli.plumbline.dev/v1alpha1"
+
+// PrintReport writes a report of the kind as [Invocation.PrintStructured] writes objects, with an
+// apiVersion and the kind before the fields of the report, which is a struct or a map.
+func (inv *Invocation) PrintReport(format, kind string, report any) error {
+	document, err := encode(report)
+	if err != nil {
 		return fmt.Errorf("printing %s: %w", format, err)
 	}
-	if format == "yaml" {
-		converted, err := yaml.JSONToYAML(b.Bytes())
+	fields, isObject := bytes.CutPrefix(document, []byte("{"))
+	if !isObject {
+		return fmt.Errorf("printing %s: a report is an object, not %.20q", format, document)
+	}
+	head := fmt.Sprintf(`{"apiVersion":%q,"kind":%q`, reportVersion, kind)
+	if !bytes.HasPrefix(fields, []byte("}")) {
+		head += ","
+	}
+	return inv.PrintStructured(format, json.RawMessage(head+string(fields)))
+}
+
+// PrintStructured writes v as kubectl writes objects: four spaces, no HTML
+// escapes. In JSON, what a terminal would not show as it is gets escaped, which
+// no reader of JSON can tell. The formats jsonpath and go-template print fields of v.
+func (inv *Invocation) PrintStructured(format string, v any) error {
+	document, err := encode(v)
+	if err != nil {
+		return fmt.Errorf("printing %s: %w", format, err)
+	}
+	name, template, _ := strings.Cut(format, "=")
+	switch name {
+	case jsonPath, goTemplate:
+		return inv.printFields(name, template, document)
+	case "yaml":
+		converted, err := yaml.JSONToYAML(document)
 		if err != nil {
 			return fmt.Errorf("printing yaml: %w", err)
 		}
 		return inv.Print(string(converted))
 	}
-	return inv.Print(string(escapeUnprintable(b.Bytes())))
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, document, "", "    "); err != nil {
+		return fmt.Errorf("printing %s: %w", format, err)
+	}
+	return inv.Print(string(escapeUnprintable(indented.Bytes())), "\n")
+}
+
+// encode returns v as JSON without HTML escapes, in one line.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// printFields prints fields of a document by a template, as kubectl get does.
+func (inv *Invocation) printFields(format, template string, document []byte) error {
+	object := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(document, &object.Object); err != nil {
+		return fmt.Errorf("printing %s: %w", format, err)
+	}
+	printer, err := newFieldPrinter(format, template)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := printer.PrintObj(object, &text); err != nil {
+		return err
+	}
+	return inv.Print(printableText(text.String()))
+}
+
+func newFieldPrinter(format, template string) (printers.ResourcePrinter, error) {
+	if format == goTemplate {
+		return printers.NewGoTemplatePrinter([]byte(template))
+	}
+	printer, err := printers.NewJSONPathPrinter(template)
+	if err == nil {
+		printer.AllowMissingKeys(true)
+	}
+	return printer, err
 }
 
 // escapeUnprintable writes as \uXXXX what a JSON encoder leaves in strings and a
@@ -96,13 +161,38 @@ func (inv *Invocation) PrintTable(o TableOptions, columns []Column, rows [][]any
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: printableCells(cells)})
 	}
 	printer := printers.NewTablePrinter(printers.PrintOptions{Wide: o.Wide, NoHeaders: o.NoHeaders})
-	return printer.PrintObj(table, inv.Out)
+	var text bytes.Buffer
+	if err := printer.PrintObj(table, &text); err != nil {
+		return err
+	}
+	return inv.Print(inv.Paint(text.String()))
 }
 
-// AddOutputFlag adds -o with its formats, which [CheckOutput] checks.
+// The formats with a template behind an equals sign, which each command with the format json has.
+const (
+	jsonPath   = "jsonpath"
+	goTemplate = "go-template"
+)
+
+// AddOutputFlag adds -o with its formats, which [CheckOutput] checks. With json come the formats that
+// print fields of the same document.
 func AddOutputFlag(cmd *cobra.Command, output *string, formats ...string) {
+	formats = withTemplates(formats)
 	cmd.Flags().StringVarP(output, "output", "o", "", "Output format. One of: ("+strings.Join(formats, ", ")+").")
 	CompleteValues(cmd, "output", formats...)
+}
+
+func withTemplates(formats []string) []string {
+	if slices.Contains(formats, "json") {
+		return append(slices.Clone(formats), jsonPath+"=", goTemplate+"=")
+	}
+	return formats
+}
+
+// IsStructured tells whether an output is a document, or fields of one, and no text for people.
+func IsStructured(output string) bool {
+	name, _, _ := strings.Cut(output, "=")
+	return slices.Contains([]string{"json", "yaml", jsonPath, goTemplate}, name)
 }
 
 // AddNoHeadersFlag adds --no-headers.
@@ -110,9 +200,17 @@ func AddNoHeadersFlag(cmd *cobra.Command, noHeaders *bool) {
 	cmd.Flags().BoolVar(noHeaders, "no-headers", false, "When using the default or wide output format, don't print headers and the summary.")
 }
 
-// CheckOutput refuses a format that is none of formats.
+// CheckOutput refuses a format that is none of formats, and a template that cannot be read.
 func CheckOutput(cmd *cobra.Command, output string, formats ...string) error {
-	if output == "" || slices.Contains(formats, output) {
+	name, template, _ := strings.Cut(output, "=")
+	formats = withTemplates(formats)
+	switch {
+	case output == "" || !strings.Contains(output, "=") && slices.Contains(formats, output):
+		return nil
+	case template != "" && slices.Contains(formats, name+"="):
+		if _, err := newFieldPrinter(name, template); err != nil {
+			return UsageErrorf(cmd, "%v", err)
+		}
 		return nil
 	}
 	return UsageErrorf(cmd, "unable to match a printer suitable for the output format %q, allowed formats are: %s", output, strings.Join(formats, ","))

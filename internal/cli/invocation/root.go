@@ -4,6 +4,7 @@ package invocation
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -96,9 +97,13 @@ and the rollouts of releases. "hash -f" works without a cluster.`,
 }
 
 // Run carries out one command line on root, args without the program's name. It prints an
-// error in kubectl's words and returns the exit code.
+// error in kubectl's words and returns the exit code. A command that the user has interrupted
+// prints no error, as kubectl does.
 func (inv *Invocation) Run(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return ExitInterrupted
+	}
 	return Report(cmd, err, inv.ErrOut)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // FindSystemNamespace is where Plumbline runs: named by the user, else where its
-// ledgers are, else the usual one.
+// ledgers or Deployments are, else the usual one.
 func (c *Cluster) FindSystemNamespace(ctx context.Context, named string) (string, error) {
 	if named != "" {
 		return named, nil

@@ -68,7 +68,7 @@ func (a *app) showPlan(ctx context.Context, c *invocation.Cluster, name, output 
 	if err != nil {
 		return err
 	}
-	if output == "json" || output == "yaml" {
+	if invocation.IsStructured(output) {
 		plan.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("RemediationPlan"))
 		plan.ManagedFields = nil
 		return a.PrintStructured(output, plan)

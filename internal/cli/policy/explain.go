@@ -36,9 +36,9 @@ func (a *app) explainCommand() *cobra.Command {
 		Short: "Explain whether a drift would be remediated, and when",
 		Long: `Explain, for each drift that a policy is about, every gate between it and its
 remediation: the state of the gate, the condition that opens it, and the time until
-which it is closed. At the end the command says whether the drift is remediated now,
-when it will be, or which change is necessary. All gates are asked, also those behind
-a closed one. Open gates without a bound share a line, unless -o wide.
+which it is closed. The first line says whether the drift is remediated now, when it
+will be, or which change is necessary. All gates are asked, also those behind a closed
+one. Closed gates come first. Open gates without a bound share a line, unless -o wide.
 
 With TYPE/NAME alone, every policy that selects the object is explained. A gate that
 you may not read is unknown, and shown as unknown. The limits of the whole cluster
@@ -90,8 +90,8 @@ func (a *app) explain(cmd *cobra.Command, args []string, o explainOptions) error
 	if err != nil {
 		return err
 	}
-	if o.output == "json" || o.output == "yaml" {
-		return a.PrintStructured(o.output, map[string]any{"items": found})
+	if invocation.IsStructured(o.output) {
+		return a.PrintReport(o.output, "ExplanationList", map[string]any{"items": found})
 	}
 	return a.printExplanations(q, found, o.output == "wide")
 }
@@ -163,7 +163,7 @@ func (a *app) printExplanations(q *question, found []explain.Explanation, wide b
 		_, err := fmt.Fprintln(a.ErrOut, "No object that the policy selects has drifted.")
 		return err
 	}
-	return a.Print(d.String())
+	return a.Print(a.Paint(d.String()))
 }
 
 // named is the policy that was named; empty without one.
@@ -174,19 +174,35 @@ func (q *question) named() string {
 	return ""
 }
 
-// describeExplanation writes a line for each gate, those of each ledger together.
-// Gates that are open and bound nothing share one line, unless all are asked for.
+// describeExplanation writes the verdict, the gates that it rests on when they are closed or unknown, and then the others.
 func (a *app) describeExplanation(d *invocation.Description, e *explain.Explanation, wide bool) {
 	d.Line(0, "%s/%s, policy %s: severity %s (%d)", e.Namespace, actions.NameTarget(&e.Target), e.Policy, e.Severity.Level, e.Severity.Score)
+	d.Line(0, "=> %s.", wording.DescribeVerdict(e, a.Now()))
+	if e.Command != "" {
+		d.Line(0, "   %s", wording.DescribeCommand(e))
+	}
 	width := 0
 	for i := range e.Gates {
 		_, name := wording.SplitGate(&e.Gates[i])
 		width = max(width, utf8.RuneCountInString(name))
 	}
+	decides := func(g explain.Gate) bool { return g.State != explain.Open && !g.Aside }
+	rest := slices.DeleteFunc(slices.Clone(e.Gates), decides)
+	closed := slices.DeleteFunc(slices.Clone(e.Gates), func(g explain.Gate) bool { return !decides(g) })
+	a.describeGates(d, closed, width, wide)
+	if len(closed) > 0 && len(rest) > 0 {
+		d.Line(1, "Open, or left aside")
+	}
+	a.describeGates(d, rest, width, wide)
+}
+
+// describeGates writes a line for each gate, those of each ledger together. Gates that are open and
+// bound nothing share one line, unless all are asked for.
+func (a *app) describeGates(d *invocation.Description, gates []explain.Gate, width int, wide bool) {
 	var place string
 	var unbound []string
-	for i := range e.Gates {
-		g := &e.Gates[i]
+	for i := range gates {
+		g := &gates[i]
 		at, name := wording.SplitGate(g)
 		if at != place {
 			describeUnbound(d, unbound)
@@ -200,10 +216,6 @@ func (a *app) describeExplanation(d *invocation.Description, e *explain.Explanat
 		d.Line(1, "%s %-*s  %s", wording.MarkGate(g.State), width, name, wording.DescribeGate(g, a.Now()))
 	}
 	describeUnbound(d, unbound)
-	d.Line(0, "=> %s.", wording.DescribeVerdict(e, a.Now()))
-	if e.Command != "" {
-		d.Line(0, "   %s", wording.DescribeCommand(e))
-	}
 }
 
 func describeUnbound(d *invocation.Description, names []string) {

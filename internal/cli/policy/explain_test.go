@@ -108,6 +108,16 @@ func TestExplain_CompletesPoliciesThenObjects(t *testing.T) {
 	}
 }
 
+// The verdict and the gates that keep a drift from its remediation come before the open ones.
+func TestPolicyExplain_ShowsClosedGatesFirst(t *testing.T) {
+	got := clitest.Shop(t, clitest.ActiveBy("bob"), clitest.TooOld).Run(t, verbs, "", "policy", "explain", "production", "deployment/web")
+	verdict, closed := strings.Index(got.Stdout, "=> "), strings.LastIndex(got.Stdout, "✗")
+	rest, open := strings.Index(got.Stdout, "Open, or left aside\n"), strings.Index(got.Stdout, "✓")
+	if verdict < 0 || closed < verdict || rest < closed || open < rest {
+		t.Errorf("the verdict is at %d, the last closed gate at %d, the heading at %d, the first open gate at %d in\n%s", verdict, closed, rest, open, got.Stdout)
+	}
+}
+
 // A person reads what to run about a drift that the policy leaves to people.
 func TestPolicyExplain_NamesTheCommandOfAPerson(t *testing.T) {
 	got := clitest.Shop(t, clitest.ActiveBy("bob"), clitest.TooOld).Run(t, verbs, "", "policy", "explain", "production", "deployment/web")

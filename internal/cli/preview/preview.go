@@ -44,8 +44,8 @@ func timesOf(inv *invocation.Invocation, c *invocation.Cluster) preview.Times {
 }
 
 func printReport(inv *invocation.Invocation, report *preview.Report, output string) error {
-	if output == "json" || output == "yaml" {
-		return inv.PrintStructured(output, report)
+	if invocation.IsStructured(output) {
+		return inv.PrintReport(output, "PreviewReport", report)
 	}
 	return inv.Print(describe(inv, report, output == "wide"))
 }

@@ -47,8 +47,8 @@ func (a *app) listProxies(ctx context.Context, c *invocation.Cluster, servers []
 }
 
 func (a *app) printProxies(report *proxies.Report, namespace string, o *options) error {
-	if o.output == "json" || o.output == "yaml" {
-		return a.PrintStructured(o.output, report)
+	if invocation.IsStructured(o.output) {
+		return a.PrintReport(o.output, "ProxyReport", report)
 	}
 	if len(report.Proxies) == 0 {
 		_, err := fmt.Fprintf(a.ErrOut, "No proxies found%s.\n", invocation.Printable(o.where(namespace)))
@@ -96,8 +96,8 @@ func (a *app) showProxy(ctx context.Context, c *invocation.Cluster, servers []pr
 	if len(report.Proxies) == 0 {
 		return errors.Join(whyNotConnected(ctx, c, report, pod), report.Silent())
 	}
-	if o.output == "json" || o.output == "yaml" {
-		return invocation.FirstError(a.PrintStructured(o.output, report), report.Silent())
+	if invocation.IsStructured(o.output) {
+		return invocation.FirstError(a.PrintReport(o.output, "ProxyReport", report), report.Silent())
 	}
 	for i := range report.Proxies {
 		if i > 0 {

@@ -31,12 +31,12 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 }
 
 func (a *app) command() *cobra.Command {
-	commands := []*cobra.Command{a.listCommand(), a.getCommand(), a.watchCommand(), a.whyCommand(), a.reportCommand(), a.lintCommand()}
+	commands := []*cobra.Command{a.listCommand(), a.getCommand(), a.watchCommand(), a.whyCommand(), a.reportCommand(), a.lintCommand(), a.setCommand()}
 	for _, v := range verbs {
 		commands = append(commands, a.verbCommand(v))
 	}
 	commands = append(commands, a.pauseCommand("pause", v1alpha1.Enabled), a.pauseCommand("resume", v1alpha1.Disabled))
-	return invocation.NewGroup("release", "Show rollouts, and approve, pause, promote or roll them back",
+	return invocation.NewGroup("release", "Show releases, set their splits, and approve, pause, promote or roll back their rollouts",
 		`Show how far the rollouts of ABReleases are, and ask the discovery server to go on,
 to go back, or to wait.
 

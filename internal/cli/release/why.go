@@ -59,7 +59,7 @@ func (a *app) why(ctx context.Context, name, output string) error {
 	q.Now = a.ServerTime(c)
 	e := progress.Explain(q)
 	if output != "" {
-		return a.PrintStructured(output, e)
+		return a.PrintReport(output, "ReleaseExplanation", e)
 	}
 	return a.Print(describeWhy(r, &e))
 }
