@@ -37,7 +37,7 @@ type server struct {
 	health    *telemetry.Health
 	keeper    *certs.Keeper
 	guards    *admit.Guards
-	redis     *redis.Client // nil without Redis
+	redis     redis.UniversalClient // nil without Redis
 	writer    *details.Writer
 	injector  *injection.Injector // nil: no pod gets a proxy
 	admission *admission.Server
@@ -118,12 +118,10 @@ func (s *server) addGuards(config *rest.Config) error {
 }
 
 func (s *server) addDetails() {
-	var client redis.UniversalClient
 	if s.opts.Redis.Address != "" {
 		s.redis = details.NewClient(s.opts.Redis.Details())
-		client = s.redis
 	}
-	s.writer = details.NewWriter(client, s.opts.Redis.KeyPrefix, details.DefaultDepth, s.log)
+	s.writer = details.NewWriter(s.redis, s.opts.Redis.KeyPrefix, details.DefaultDepth, s.log)
 	s.registry.MustRegister(s.writer)
 }
 

@@ -21,12 +21,20 @@ import (
 
 // Redis says where the details of writes go. An empty Address switches Redis off.
 type Redis struct {
-	Address      string
+	// Address is host:port, or with Mode Sentinel or Cluster several, parted by commas.
+	Address string
+	// Mode is one of those of package details.
+	Mode string
+	// MasterName is that of the primary which Sentinels watch.
+	MasterName   string
 	Username     string
 	PasswordFile string
 	TLS          bool
 	CAFile       string
-	KeyPrefix    string
+	// CertificateFile and KeyFile are those of the client.
+	CertificateFile string
+	KeyFile         string
+	KeyPrefix       string
 	// Timeout bounds every call.
 	Timeout time.Duration
 }
@@ -37,9 +45,9 @@ const minRedisTimeout, maxRedisTimeout = 10 * time.Millisecond, 10 * time.Second
 
 // Details is where the stream of details is.
 func (r *Redis) Details() details.Config {
-	cfg := details.Config{Address: r.Address, Username: r.Username, PasswordFile: r.PasswordFile, CallBudget: r.Timeout}
+	cfg := details.Config{Mode: details.Mode(r.Mode), Address: r.Address, MasterName: r.MasterName, Username: r.Username, PasswordFile: r.PasswordFile, CallBudget: r.Timeout}
 	if r.TLS {
-		cfg.TLS = &details.TLS{CAFile: r.CAFile}
+		cfg.TLS = &details.TLS{CAFile: r.CAFile, CertificateFile: r.CertificateFile, KeyFile: r.KeyFile}
 	}
 	return cfg
 }
@@ -77,11 +85,15 @@ func (s *Server) AddFlags(fs *flag.FlagSet) {
 // AddFlags registers the flags with their defaults.
 func (c *Common) AddFlags(fs *flag.FlagSet) {
 	c.Server.AddFlags(fs)
-	fs.StringVar(&c.Redis.Address, "redis-address", "", "host:port of Redis; empty switches it off")
+	fs.StringVar(&c.Redis.Address, "redis-address", "", "host:port of Redis, or of several Sentinels or servers of a cluster, parted by commas; empty switches it off")
+	fs.StringVar(&c.Redis.Mode, "redis-mode", string(details.Standalone), "Standalone, Sentinel or Cluster")
+	fs.StringVar(&c.Redis.MasterName, "redis-master-name", "", "name of the primary that the Sentinels watch, with --redis-mode=Sentinel")
 	fs.StringVar(&c.Redis.Username, "redis-username", "", "ACL user of Redis")
 	fs.StringVar(&c.Redis.PasswordFile, "redis-password-file", "", "file that holds the password of Redis; read at every connect")
 	fs.BoolVar(&c.Redis.TLS, "redis-tls", false, "speak TLS with Redis")
 	fs.StringVar(&c.Redis.CAFile, "redis-ca-file", "", "file of the authorities that Redis is known by, with --redis-tls; read at every connect; empty means those of the system")
+	fs.StringVar(&c.Redis.CertificateFile, "redis-client-certificate-file", "", "file of the certificate that is presented to Redis, with --redis-tls; read at every connect")
+	fs.StringVar(&c.Redis.KeyFile, "redis-client-key-file", "", "file of the key of that certificate; read at every connect")
 	fs.StringVar(&c.Redis.KeyPrefix, "redis-key-prefix", "plumbline", "prefix of all keys in Redis")
 	fs.DurationVar(&c.Redis.Timeout, "redis-timeout", details.CallBudget, "time limit of a call to Redis; after it, the caller continues without Redis")
 }
@@ -111,15 +123,21 @@ func (c *Common) Validate() field.ErrorList {
 func (r *Redis) validate() field.ErrorList {
 	var errs field.ErrorList
 	if r.Address != "" {
-		// A unix socket is a path; go-redis takes it by its leading slash.
-		if r.Address[0] != '/' {
-			errs = append(errs, validateAddress("redis-address", r.Address)...)
-		}
+		errs = append(errs, r.validateAddresses()...)
 		errs = append(errs, validateFile("redis-password-file", r.PasswordFile)...)
 		errs = append(errs, validateFile("redis-ca-file", r.CAFile)...)
+		errs = append(errs, validateFile("redis-client-certificate-file", r.CertificateFile)...)
+		errs = append(errs, validateFile("redis-client-key-file", r.KeyFile)...)
 	}
+	errs = append(errs, r.validateMode()...)
 	if r.CAFile != "" && !r.TLS {
 		errs = append(errs, field.Invalid(flagPath("redis-ca-file"), r.CAFile, "is of no use without --redis-tls"))
+	}
+	if (r.CertificateFile == "") != (r.KeyFile == "") {
+		errs = append(errs, field.Invalid(flagPath("redis-client-key-file"), r.KeyFile, "must be set together with --redis-client-certificate-file"))
+	}
+	if r.CertificateFile != "" && !r.TLS {
+		errs = append(errs, field.Invalid(flagPath("redis-client-certificate-file"), r.CertificateFile, "is of no use without --redis-tls"))
 	}
 	if r.TLS && strings.HasPrefix(r.Address, "/") {
 		errs = append(errs, field.Invalid(flagPath("redis-tls"), true, "a unix socket does not speak TLS"))
@@ -154,6 +172,34 @@ func validateAddress(name, value string) field.ErrorList {
 		return field.ErrorList{field.Invalid(flagPath(name), value, "the port must be a number from 0 to 65535")}
 	}
 	return nil
+}
+
+// validateAddresses takes one address, or several where the mode has several. A unix
+// socket is a path; go-redis takes it by its leading slash.
+func (r *Redis) validateAddresses() field.ErrorList {
+	standalone := r.Mode == string(details.Standalone)
+	if standalone && r.Address[0] == '/' {
+		return nil
+	}
+	if standalone {
+		return validateAddress("redis-address", r.Address)
+	}
+	var errs field.ErrorList
+	for address := range strings.SplitSeq(r.Address, ",") {
+		if address == "" {
+			errs = append(errs, field.Invalid(flagPath("redis-address"), r.Address, "must be host:port, or several parted by commas"))
+		}
+		errs = append(errs, validateAddress("redis-address", address)...)
+	}
+	return errs
+}
+
+func (r *Redis) validateMode() field.ErrorList {
+	errs := validateChoice("redis-mode", r.Mode, string(details.Standalone), string(details.Sentinel), string(details.Cluster))
+	if (r.Mode == string(details.Sentinel)) != (r.MasterName != "") {
+		errs = append(errs, field.Invalid(flagPath("redis-master-name"), r.MasterName, "must be set with --redis-mode=Sentinel, and with no other mode"))
+	}
+	return errs
 }
 
 // validateLoopback takes an address that only the own pod reaches.

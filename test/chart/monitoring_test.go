@@ -44,6 +44,21 @@ type (
 		Labels      map[string]string `json:"labels"`
 		Annotations map[string]string `json:"annotations"`
 	}
+	serviceMonitor struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		Spec              struct {
+			Selector          metav1.LabelSelector `json:"selector"`
+			NamespaceSelector struct {
+				MatchNames []string `json:"matchNames"`
+			} `json:"namespaceSelector"`
+			Endpoints []struct {
+				Port     string `json:"port"`
+				Path     string `json:"path"`
+				Interval string `json:"interval"`
+			} `json:"endpoints"`
+		} `json:"spec"`
+	}
 	podMonitor struct {
 		metav1.TypeMeta   `json:",inline"`
 		metav1.ObjectMeta `json:"metadata"`
@@ -140,7 +155,7 @@ func (s labelSet) Lookup(k string) (string, bool) { v, ok := s[k]; return v, ok 
 
 func TestNothingIsMonitoredUnlessAskedFor(t *testing.T) {
 	for _, object := range template(t) {
-		if strings.Contains(object.GetName(), "selftest") || slices.Contains([]string{"PodMonitor", "PrometheusRule", "ConfigMap", "Namespace"}, object.GetKind()) {
+		if strings.Contains(object.GetName(), "selftest") || slices.Contains([]string{"PodMonitor", "ServiceMonitor", "PrometheusRule", "ConfigMap", "Namespace"}, object.GetKind()) {
 			t.Errorf("%s is there by default", rendered.ID(object))
 		}
 	}

@@ -44,6 +44,10 @@ func TestTheNotesSayWhatIsChangedAndWhatAuthorizes(t *testing.T) {
 		"where the webhook stamps":         {webhook, []string{lost}, []string{noRedis}},
 		"where the policy stamps":          {[]string{"--set", "policies.writerStamp=Policy"}, nil, []string{lost}},
 		"where both stamp":                 {[]string{"--set", "policies.writerStamp=Both"}, []string{"and by the webhook"}, []string{lost}},
+		"as a person checks it":            {nil, []string{"helm test plumbline", "kubectl plumbline doctor", "/docs/guides/install.md"}, []string{"webhook.replicas is"}},
+		"with one webhook":                 {[]string{"--set", "webhook.replicas=1"}, []string{"WARNING: webhook.replicas is 1."}, nil},
+		"in the network of nodes":          {[]string{"--set", "webhook.hostNetwork=true,webhook.port=9443"}, []string{"in the network of their nodes"}, nil},
+		"with the mesh and no webhook":     {[]string{"--set", withMesh}, []string{"While the webhook is away, the API server creates no pod that asks for a proxy."}, nil},
 		"without Redis":                    {[]string{"--set", "policies.writerStamp=Policy", "--set", "redis.enabled=false"}, []string{noRedis}, []string{"WARNING"}},
 		"the webhook with another's Redis": {append([]string{"--set", "redis.enabled=false", "--set", "redis.external.address=r:1"}, webhook...), []string{lost}, []string{noRedis}},
 	} {

@@ -1,22 +1,15 @@
-{{/* What Pod Security "restricted" asks of a pod and of a container. */}}
 {{- define "plumbline.podSecurityContext" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
-seccompProfile: {type: RuntimeDefault}
+{{- toYaml .Values.podSecurityContext }}
 {{- end }}
 
 {{- define "plumbline.containerSecurityContext" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities: {drop: [ALL]}
+{{- toYaml .Values.securityContext }}
 {{- end }}
 
 {{/* Where pods run: the same for every component. */}}
 {{- define "plumbline.scheduling" -}}
 {{- $component := index .root.Values .component }}
-{{- with .root.Values.image.pullSecrets }}
+{{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -42,14 +35,28 @@ Replicas spread over nodes, but a cluster of one node still runs them all. The
 template hash keeps the old pods of a rolling update out of the count.
 */}}
 {{- define "plumbline.spread" -}}
+{{- $anywhere := list (dict "maxSkew" 1 "topologyKey" "kubernetes.io/hostname" "whenUnsatisfiable" "ScheduleAnyway" "matchLabelKeys" (list "pod-template-hash")) -}}
+{{- $selector := dict "matchLabels" (include "plumbline.selector" . | fromYaml) -}}
 topologySpreadConstraints:
-  - maxSkew: 1
-    topologyKey: kubernetes.io/hostname
-    whenUnsatisfiable: ScheduleAnyway
-    matchLabelKeys: [pod-template-hash]
-    labelSelector:
-      matchLabels:
-        {{- include "plumbline.selector" . | nindent 8 }}
+{{- range (index .root.Values .component).topologySpreadConstraints | default $anywhere }}
+  {{- list (merge dict . (dict "labelSelector" $selector)) | toYaml | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* Annotations of a component's service account, or nothing. */}}
+{{- define "plumbline.accountAnnotations" -}}
+{{- with (index .root.Values .component).serviceAccount.annotations -}}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "plumbline.extraVolumeMounts" -}}
+{{- with (index .root.Values .component).extraVolumeMounts }}{{ toYaml . }}{{ end }}
+{{- end }}
+
+{{- define "plumbline.extraVolumes" -}}
+{{- with (index .root.Values .component).extraVolumes }}{{ toYaml . }}{{ end }}
 {{- end }}
 
 {{- define "plumbline.podLabels" -}}
@@ -62,10 +69,10 @@ topologySpreadConstraints:
 {{/* Arguments that all of our servers share. */}}
 {{- define "plumbline.serverArgs" -}}
 - --namespace=$(POD_NAMESPACE)
-- --metrics-address=:8080
-- --health-address=:8081
-- --log-format={{ .Values.log.format }}
-- --log-level={{ .Values.log.level }}
+- --metrics-address=:{{ (index .root.Values .component).metricsPort | default 8080 }}
+- --health-address=:{{ (index .root.Values .component).healthPort | default 8081 }}
+- --log-format={{ .root.Values.log.format }}
+- --log-level={{ .root.Values.log.level }}
 {{- end }}
 
 {{/* Variables that all of our servers share. */}}
@@ -77,6 +84,9 @@ topologySpreadConstraints:
 {{- with (index .root.Values .component).goMemoryLimit }}
 - name: GOMEMLIMIT
   value: {{ . }}
+{{- end }}
+{{- with (index .root.Values .component).extraEnv }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}
 

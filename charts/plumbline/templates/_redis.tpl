@@ -13,12 +13,22 @@
 - --redis-username=plumbline
 {{- else if .Values.redis.external.address -}}
 - {{ printf "--redis-address=%s" .Values.redis.external.address | quote }}
+{{- if ne .Values.redis.external.mode "Standalone" }}
+- --redis-mode={{ .Values.redis.external.mode }}
+{{- end }}
+{{- with .Values.redis.external.masterName }}
+- --redis-master-name={{ . }}
+{{- end }}
 {{- with .Values.redis.external.username }}
 - {{ printf "--redis-username=%s" . | quote }}
 {{- end }}
 {{- if .Values.redis.external.tls.enabled }}
 - --redis-tls
 - --redis-ca-file=/var/run/secrets/plumbline-redis-ca/ca.crt
+{{- if .Values.redis.external.tls.clientSecret }}
+- --redis-client-certificate-file=/var/run/secrets/plumbline-redis-client/tls.crt
+- --redis-client-key-file=/var/run/secrets/plumbline-redis-client/tls.key
+{{- end }}
 {{- end }}
 {{- else -}}
 - --redis-address=
@@ -36,13 +46,21 @@
 - name: redis-password
   secret:
     secretName: {{ . }}
-    items: [{key: password, path: password}]
+    items: [{key: {{ ternary "password" $.Values.redis.external.passwordKey $.Values.redis.enabled }}, path: password}]
 {{- end }}
 {{- with include "plumbline.redisCA" . }}
 - name: redis-ca
   secret:
     secretName: {{ . }}
     items: [{key: ca.crt, path: ca.crt}]
+{{- end }}
+{{- if include "plumbline.redisCA" . }}
+{{- with .Values.redis.external.tls.clientSecret }}
+- name: redis-client
+  secret:
+    secretName: {{ . }}
+    items: [{key: tls.crt, path: tls.crt}, {key: tls.key, path: tls.key}]
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -59,6 +77,9 @@
 {{- end }}
 {{- if include "plumbline.redisCA" . }}
 - {name: redis-ca, mountPath: /var/run/secrets/plumbline-redis-ca, readOnly: true}
+{{- if .Values.redis.external.tls.clientSecret }}
+- {name: redis-client, mountPath: /var/run/secrets/plumbline-redis-client, readOnly: true}
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -96,5 +117,15 @@ pods that read the Secret start again with it.
 {{- define "plumbline.redisChecksum" -}}
 {{- if and .Values.redis.enabled (not .Values.redis.auth.existingSecret) -}}
 plumbline.dev/redis-checksum: {{ include "plumbline.redisACL" (dict "root" . "password" (include "plumbline.redisPassword" .)) | sha256sum | trunc 16 | quote }}
+{{- end }}
+{{- end }}
+
+{{/* TCP ports at which clients reach an external Redis, one a line. */}}
+{{- define "plumbline.redisPorts" -}}
+{{- range .Values.redis.external.address | splitList "," }}
+{{ regexFind "[0-9]+$" . }}
+{{- end }}
+{{- range .Values.redis.external.ports }}
+{{ . }}
 {{- end }}
 {{- end }}

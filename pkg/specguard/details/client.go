@@ -19,11 +19,27 @@ import (
 // how long it was asked to wait and how late the server may end that wait.
 const CallBudget = 50 * time.Millisecond
 
+// Mode is the kind of an installation of Redis.
+type Mode string
+
+// The modes.
+const (
+	Standalone Mode = "Standalone"
+	// Sentinel has the client ask Sentinels for the primary, again after a failover.
+	Sentinel Mode = "Sentinel"
+	Cluster  Mode = "Cluster"
+)
+
 // Config says where Redis is.
 type Config struct {
-	// Address is host:port, or the path of a unix socket.
-	Address  string
-	Username string
+	// Mode is Standalone if it is empty.
+	Mode Mode
+	// Address is host:port, or the path of a unix socket. For Sentinel and Cluster it
+	// may be several of host:port, parted by commas.
+	Address string
+	// MasterName is the name of the primary that the Sentinels watch.
+	MasterName string
+	Username   string
 	// PasswordFile is read at every connect, so that a rotated password needs
 	// no restart; empty means no password.
 	PasswordFile string
@@ -35,19 +51,33 @@ type Config struct {
 
 // NewClient returns a client whose calls keep the budget and are never repeated
 // blindly: a retry after a time-out could write twice. It does not connect yet.
-func NewClient(cfg Config) *redis.Client {
-	network := "tcp"
-	if strings.HasPrefix(cfg.Address, "/") {
-		network = "unix"
+// In a cluster the client follows redirections, and asks another server after a
+// failure, both within the budget: a time-out leaves no time to write again.
+func NewClient(cfg Config) redis.UniversalClient {
+	options := optionsOf(cfg)
+	if cfg.Mode == Cluster {
+		return redis.NewClusterClient(options.Cluster())
 	}
+	one := options.Simple()
+	if strings.HasPrefix(cfg.Address, "/") {
+		one.Network = "unix"
+	}
+	return redis.NewClient(one)
+}
+
+// optionsOf are the options that each mode has.
+func optionsOf(cfg Config) *redis.UniversalOptions {
 	budget := cmp.Or(cfg.CallBudget, CallBudget)
-	dial := (&net.Dialer{Timeout: budget}).DialContext
+	addresses := strings.Split(cfg.Address, ",")
+	dial := dialFunc((&net.Dialer{Timeout: budget}).DialContext)
 	if cfg.TLS != nil {
 		dial = cfg.TLS.dialTLS(budget)
 	}
-	return redis.NewClient(&redis.Options{
-		Network:               network,
-		Addr:                  cfg.Address,
+	if cfg.Mode == Sentinel {
+		dial = (&sentinels{addresses: addresses, master: cfg.MasterName, dial: dial, budget: budget}).dialPrimary
+	}
+	return &redis.UniversalOptions{
+		Addrs:                 addresses,
 		Dialer:                bounded(dial),
 		DialTimeout:           budget,
 		ReadTimeout:           budget,
@@ -62,15 +92,19 @@ func NewClient(cfg Config) *redis.Client {
 		CredentialsProviderContext: func(context.Context) (string, string, error) {
 			return credentials(cfg)
 		},
-	})
+	}
 }
 
 // budgetOf is what a client's calls may take.
 func budgetOf(client redis.UniversalClient) time.Duration {
-	if c, ok := client.(*redis.Client); ok {
+	switch c := client.(type) {
+	case *redis.Client:
 		return c.Options().ReadTimeout
+	case *redis.ClusterClient:
+		return c.Options().ReadTimeout
+	default:
+		return CallBudget
 	}
-	return CallBudget
 }
 
 func credentials(cfg Config) (username, password string, err error) {

@@ -71,7 +71,7 @@ func (s *server) kill() { s.running.Kill() }
 // client is patient: a busy machine must not lose the records of a test about
 // something else.
 func (s *server) client() *redis.Client {
-	return NewClient(Config{Address: s.socket, CallBudget: 5 * time.Second})
+	return NewClient(Config{Address: s.socket, CallBudget: 5 * time.Second}).(*redis.Client) //nolint:forcetypeassert // that of one server
 }
 
 // newClient returns a client that the test closes.

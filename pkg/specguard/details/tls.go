@@ -18,6 +18,10 @@ type TLS struct {
 	// CAFile holds the authorities in PEM; read at every connect, so that a
 	// rotated authority needs no restart. Empty means those of the system.
 	CAFile string
+	// CertificateFile and KeyFile hold what the client presents, in PEM; read at every
+	// connect. Empty means that the client presents none.
+	CertificateFile string
+	KeyFile         string
 }
 
 // dialTLS connects within budget, handshake included. Whatever fails here failed
@@ -31,7 +35,11 @@ func (t *TLS) dialTLS(budget time.Duration) func(context.Context, string, string
 		if err != nil {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 		}
-		dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+		own, err := t.certificates()
+		if err != nil {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+		}
+		dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, Certificates: own, MinVersion: tls.VersionTLS12}}
 		conn, err := dialer.DialContext(ctx, network, address)
 		if err != nil {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("connecting with TLS: %w", err)}
@@ -54,4 +62,16 @@ func (t *TLS) roots() (*x509.CertPool, error) {
 		return nil, errors.New("reading the authorities of Redis: no certificate in " + t.CAFile)
 	}
 	return pool, nil
+}
+
+// certificates are what the client presents.
+func (t *TLS) certificates() ([]tls.Certificate, error) {
+	if t.CertificateFile == "" {
+		return nil, nil
+	}
+	own, err := tls.LoadX509KeyPair(t.CertificateFile, t.KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate for Redis: %w", err)
+	}
+	return []tls.Certificate{own}, nil
 }

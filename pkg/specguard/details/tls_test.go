@@ -37,7 +37,7 @@ func authority(t *testing.T, dir, name string) (certificate, key string) {
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, BasicConstraintsValid: true, IsCA: true,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
@@ -57,12 +57,12 @@ func authority(t *testing.T, dir, name string) (certificate, key string) {
 }
 
 // startTLS runs a redis-server that speaks TLS alone, and gives its address.
-func startTLS(t *testing.T, certificate, key string) string {
+func startTLS(t *testing.T, certificate, key string, options ...string) string {
 	t.Helper()
 	port := strconv.Itoa(freeport.For(t))
 	address := net.JoinHostPort("127.0.0.1", port)
-	server := child.Bind(exec.Command("redis-server", "--port", "0", "--tls-port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir(),
-		"--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no"))
+	server := child.Bind(exec.Command("redis-server", append([]string{"--port", "0", "--tls-port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir(),
+		"--tls-cert-file", certificate, "--tls-key-file", key, "--tls-auth-clients", "no"}, options...)...))
 	if err := server.Start(); err != nil {
 		t.Fatalf("starting redis-server (install the package redis-server): %v", err)
 	}
@@ -127,6 +127,30 @@ func TestAnAuthorityThatCannotBeReadIsToldAndNothingIsSent(t *testing.T) {
 			client := NewClient(Config{Address: "127.0.0.1:1", TLS: &TLS{CAFile: file}})
 			defer func() { _ = client.Close() }()
 			if err := client.Ping(t.Context()).Err(); err == nil || !neverSent(err) {
+				t.Errorf("gave %v", err)
+			}
+		})
+	}
+}
+
+func TestAServerThatAsksForACertificateGetsIt(t *testing.T) {
+	dir := t.TempDir()
+	certificate, key := authority(t, dir, "redis")
+	own, ownKey := authority(t, dir, "client")
+	address := startTLS(t, certificate, key, "--tls-auth-clients", "yes", "--tls-ca-cert-file", own)
+	for name, test := range map[string]struct {
+		tls  TLS
+		want bool
+	}{
+		"with the certificate":                {TLS{CAFile: certificate, CertificateFile: own, KeyFile: ownKey}, true},
+		"without one":                         {TLS{CAFile: certificate}, false},
+		"with a certificate of another":       {TLS{CAFile: certificate, CertificateFile: certificate, KeyFile: key}, false},
+		"with a certificate that is not read": {TLS{CAFile: certificate, CertificateFile: own, KeyFile: "/nope"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := NewClient(Config{Address: address, TLS: &test.tls, CallBudget: 5 * time.Second})
+			defer func() { _ = client.Close() }()
+			if err := client.Ping(t.Context()).Err(); (err == nil) != test.want {
 				t.Errorf("gave %v", err)
 			}
 		})

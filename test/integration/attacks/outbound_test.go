@@ -108,9 +108,14 @@ func TestTheValuesThatNameAPlaceAreKnown(t *testing.T) {
 		"metrics.prometheus.url",   // what answers the queries of rollouts and assessments
 		"monitoring.apiServerMetrics",
 		"networkPolicy.apiServerPorts", // what our own processes are let out to
+		"podSecurityContext",           // the letters of "security"
 		"redis.external.address",
+		"securityContext",
 		"webhook",
-		"webhook.port", // where we listen
+		"webhook.healthPort", // where we listen
+		"webhook.hostNetwork",
+		"webhook.metricsPort",
+		"webhook.port",
 		"webhookConfiguration",
 		"xds.verifyProxyAddress", // whether the address of a connection is compared, and none that we connect to
 	}
