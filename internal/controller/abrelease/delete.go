@@ -64,7 +64,7 @@ func (r *Reconciler) letGo(ctx context.Context, s *subject) error {
 	if err != nil || holds || connected && !s.deleting() {
 		return err
 	}
-	if connected {
+	if connected && s.returned() {
 		if err := s.router.Remove(ctx); err != nil {
 			return fmt.Errorf("deleting release %s/%s: %w", s.release.Namespace, s.release.Name, err)
 		}
@@ -78,10 +78,11 @@ func (s *subject) needsWork() bool {
 }
 
 func (r *Reconciler) holds(ctx context.Context, s *subject) (bool, error) {
-	if s.deleting() && s.release.Spec.HasConnectors() && s.release.Spec.Rollout == nil {
-		return !s.returned(), nil
-	}
 	switch needs := s.needsWork(); {
+	case s.deleting() && s.release.Spec.HasConnectors() && s.release.Spec.Rollout == nil:
+		if s.returned() {
+			return false, nil
+		}
 	case !s.deleting() && s.release.Spec.Rollout == nil:
 		return needs, nil // percentages of a person are what proxies have
 	case !s.deleting():

@@ -45,7 +45,7 @@ type receiver struct {
 	url              string
 }
 
-func receive(t testing.TB) *receiver {
+func newReceiver(t testing.TB) *receiver {
 	t.Helper()
 	r := &receiver{}
 	server := httptest.NewServer(r)
@@ -115,8 +115,8 @@ func (s *shop) connects() *connect.Registry {
 	return registry
 }
 
-// router is a TrafficRouter with the name of the shop.
-func (s *shop) router(url string, change func(*v1alpha1.TrafficRouter)) *v1alpha1.TrafficRouter {
+// trafficRouter is one with the name of the shop.
+func (s *shop) trafficRouter(url string, change func(*v1alpha1.TrafficRouter)) *v1alpha1.TrafficRouter {
 	s.t.Helper()
 	router := &v1alpha1.TrafficRouter{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, Spec: v1alpha1.TrafficRouterSpec{
 		Type: v1alpha1.TrafficRouterWebhook, AllowedNamespaces: &metav1.LabelSelector{},
@@ -140,15 +140,6 @@ func (s *shop) routed(routers string) *v1alpha1.ABRelease {
 	return s.release("autumn", `{type: Percentage, percentages: {stable: 90, canary: 10}}`+"\nrouters: "+routers)
 }
 
-// says waits for a condition with a status whose message has a text.
-func (s *shop) says(r *v1alpha1.ABRelease, kind string, status metav1.ConditionStatus, text string) {
-	s.t.Helper()
-	s.wait(r, kind+" is "+string(status)+" with "+text, func(r *v1alpha1.ABRelease) bool {
-		c := meta.FindStatusCondition(r.Status.Conditions, kind)
-		return c != nil && c.Status == status && contains(c.Message, text)
-	})
-}
-
 func (s *shop) gone(r *v1alpha1.ABRelease) {
 	s.t.Helper()
 	poll.Until(s.t, patience, "the release is gone", func() error {
@@ -162,8 +153,8 @@ func (s *shop) gone(r *v1alpha1.ABRelease) {
 
 func TestAReleaseOverAReceiver(t *testing.T) {
 	s, _ := shopWithTwo(t)
-	registry, edge := s.connects(), receive(t)
-	router := s.router(edge.url, nil)
+	registry, edge := s.connects(), newReceiver(t)
+	router := s.trafficRouter(edge.url, nil)
 	s.start(asksProxies)
 	r := s.routed("[{name: " + router.Name + "}]")
 	s.says(r, v1alpha1.ConditionReady, metav1.ConditionTrue, "canary 10")
@@ -208,8 +199,8 @@ func (s *shop) seen(status *trafficrouter.Controller, router *v1alpha1.TrafficRo
 func TestAReleaseIsDeletedOnlyWhenAReceiverHasReturnedItsRequests(t *testing.T) {
 	s, _ := shopWithTwo(t)
 	s.connects()
-	edge := receive(t)
-	router := s.router(edge.url, nil)
+	edge := newReceiver(t)
+	router := s.trafficRouter(edge.url, nil)
 	s.start(asksProxies)
 	r := s.routed("[{name: " + router.Name + "}]")
 	s.says(r, v1alpha1.ConditionReady, metav1.ConditionTrue, "canary 10")
@@ -227,9 +218,9 @@ func TestAReleaseIsDeletedOnlyWhenAReceiverHasReturnedItsRequests(t *testing.T) 
 func TestAReleaseOverTwoRoutersWaitsForBoth(t *testing.T) {
 	s, _ := shopWithTwo(t)
 	s.connects()
-	edge := receive(t)
+	edge := newReceiver(t)
 	edge.unknown = "two of three edges have it"
-	router := s.router(edge.url, nil)
+	router := s.trafficRouter(edge.url, nil)
 	s.start(leads) // the mesh acknowledges at once
 	r := s.routed("[{name: mesh}, {name: " + router.Name + "}]")
 	s.says(r, v1alpha1.ConditionAcknowledged, metav1.ConditionFalse, "two of three edges have it")
@@ -243,11 +234,11 @@ func TestAReleaseOverTwoRoutersWaitsForBoth(t *testing.T) {
 func TestARouterIsRefusedByName(t *testing.T) {
 	s, _ := shopWithTwo(t)
 	s.connects()
-	edge := receive(t)
+	edge := newReceiver(t)
 	s.start(asksProxies)
 	r := s.release("autumn", `{type: Sticky, percentages: {stable: 90, canary: 10}, sticky: {header: x-user}}`+"\nrouters: [{name: "+s.namespace+"}]")
 	s.says(r, v1alpha1.ConditionReady, metav1.ConditionFalse, "spec.routers: TrafficRouter "+s.namespace+" does not exist")
-	router := s.router(edge.url, func(r *v1alpha1.TrafficRouter) {
+	router := s.trafficRouter(edge.url, func(r *v1alpha1.TrafficRouter) {
 		r.Spec.AllowedNamespaces = &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "another"}}
 	})
 	s.says(r, v1alpha1.ConditionReady, metav1.ConditionFalse, "does not allow namespace "+s.namespace)
