@@ -17,14 +17,12 @@ func Capabilities(spec *v1alpha1.TrafficRouterSpec) traffic.Capabilities {
 		if spec.Webhook == nil {
 			return traffic.Capabilities{}
 		}
-		declares := func(c traffic.Capability) bool {
-			return slices.Contains(spec.Webhook.Capabilities, v1alpha1.ReceiverCapability(c))
-		}
+		declares := func(c v1alpha1.ReceiverCapability) bool { return slices.Contains(spec.Webhook.Capabilities, c) }
 		can := connectors.Webhook.Capabilities
-		can.Sticky = can.Sticky && declares(traffic.CapabilitySticky)
-		can.AnonymousVisitors = can.AnonymousVisitors && declares(traffic.CapabilityAnonymousVisitors)
-		can.HeaderMap = can.HeaderMap && declares(traffic.CapabilityHeaderMap)
-		can.Override = can.Override && declares(traffic.CapabilityOverride)
+		can.Sticky = can.Sticky && declares(v1alpha1.ReceiverSticky)
+		can.AnonymousVisitors = can.AnonymousVisitors && declares(v1alpha1.ReceiverAnonymousVisitors)
+		can.HeaderMap = can.HeaderMap && declares(v1alpha1.ReceiverHeaderMap)
+		can.Override = can.Override && declares(v1alpha1.ReceiverOverride)
 		return can
 	default:
 		return traffic.Capabilities{}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/routertest"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
@@ -34,7 +35,7 @@ func TestTheReceiverOfTheGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), "python3", "-c", program, port)
+	command := child.Bind(exec.CommandContext(t.Context(), "python3", "-c", program, port))
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}

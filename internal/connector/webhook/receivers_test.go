@@ -91,10 +91,10 @@ func TestAReceiverThatIsNotAsItShouldBe(t *testing.T) {
 	}
 }
 
-// stale refuses each signature as a receiver whose clock is an hour ahead.
+// stale refuses each signature as a receiver whose clock stands in the year 2001.
 func stale(w http.ResponseWriter, r *http.Request) {
 	seconds, err := strconv.ParseInt(r.Header.Get(notify.HeaderWebhookTimestamp), 10, 64)
-	if err != nil || time.Now().Add(time.Hour).Sub(time.Unix(seconds, 0)) > 5*time.Minute {
+	if err != nil || seconds > 1_000_000_000 {
 		http.Error(w, "the clock of the receiver differs", http.StatusUnauthorized)
 	}
 }

@@ -82,7 +82,7 @@ func writeStatus(router *v1alpha1.TrafficRouter, said connect.Report, secret err
 	status.Capabilities = names(connect.Capabilities(&router.Spec))
 	status.Version = said.Version
 	if said.Refusal != "" {
-		status.LastRefusal = &v1alpha1.RouterRefusal{Message: said.Refusal, Time: metav1.NewTime(said.RefusedAt).Rfc3339Copy()}
+		status.LastRefusal = &v1alpha1.RouterRefusal{Message: said.Refusal, RefusalTime: metav1.NewTime(said.RefusedAt).Rfc3339Copy()}
 	}
 	set := condition.Set{Conditions: &status.Conditions, Generation: router.Generation, Now: now}
 	_, invalid := metav1.LabelSelectorAsSelector(router.Spec.AllowedNamespaces)

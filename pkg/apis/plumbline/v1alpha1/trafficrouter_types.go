@@ -23,6 +23,14 @@ const (
 // +kubebuilder:validation:Enum=sticky;anonymousVisitors;headerMap;override
 type ReceiverCapability string
 
+// The abilities of receivers, by the names of traffic.Capability.
+const (
+	ReceiverSticky            ReceiverCapability = "sticky"
+	ReceiverAnonymousVisitors ReceiverCapability = "anonymousVisitors"
+	ReceiverHeaderMap         ReceiverCapability = "headerMap"
+	ReceiverOverride          ReceiverCapability = "override"
+)
+
 // RouterSecretKey names a key of a Secret in the namespace of Plumbline.
 type RouterSecretKey struct {
 	// name is the name of the Secret. The installation has to list it in routers.secrets.
@@ -92,9 +100,9 @@ type RouterRefusal struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
-	// time is when the request failed.
+	// refusalTime is when the request failed.
 	// +required
-	Time metav1.Time `json:"time,omitzero"`
+	RefusalTime metav1.Time `json:"refusalTime,omitzero"`
 }
 
 // TrafficRouterStatus is what is known of a router.
