@@ -36,6 +36,7 @@ type leader struct {
 	times       abrelease.Times
 	rollouts    bool
 	gates       gateSetup
+	connects    options.Routers
 	vigil       *abrelease.Vigil
 	history     *abrelease.History
 	leases      coordinationv1.CoordinationV1Interface
@@ -71,7 +72,7 @@ func newLeader(config *rest.Config, opts *options.XDS, registry prometheus.Regis
 			return nil, fmt.Errorf("registering the series of releases: %w", err)
 		}
 	}
-	return &leader{part: part, authorities: authorities, sequences: sequences, releases: releases, rollouts: opts.Rollouts, gates: gates, leases: leases}, nil
+	return &leader{part: part, authorities: authorities, sequences: sequences, releases: releases, rollouts: opts.Rollouts, gates: gates, connects: opts.Routers, leases: leases}, nil
 }
 
 // run competes for the lease until ctx ends, and leads while it has it.
@@ -112,9 +113,13 @@ func (l *leader) lead(mgr manager.Manager, _ *rest.Config) error {
 	if err := mgr.Add(manager.RunnableFunc(l.routers.Lead)); err != nil {
 		return fmt.Errorf("following the other replicas: %w", err)
 	}
-	err := abrelease.Add(mgr, abrelease.Setup{
+	connectors, err := l.connectors(mgr)
+	if err != nil {
+		return err
+	}
+	err = abrelease.Add(mgr, abrelease.Setup{
 		Window: l.window, Routers: l.routers, Reporters: l.routers, Orders: l.routers, Metrics: l.sequences, RolloutMetrics: l.releases, History: l.history, Namespace: l.part.Namespace, Clock: l.part.Time, Log: l.part.Log, Times: l.times,
-		Rollouts: l.rollouts, Vigil: l.vigil, Installation: l.gates.installation, Queries: l.gates.queries, Egress: l.gates.egress,
+		Rollouts: l.rollouts, Vigil: l.vigil, Installation: l.gates.installation, Queries: l.gates.queries, Egress: l.gates.egress, Connectors: connectors,
 	})
 	return errors.Join(err, authority.Add(mgr, l.part.Namespace, l.authorities))
 }

@@ -143,7 +143,9 @@ func slimRelease(object any) (any, error) {
 		Namespace: r.Namespace, Name: r.Name, UID: r.UID, ResourceVersion: r.ResourceVersion, CreationTimestamp: r.CreationTimestamp,
 	}}
 	slim.Spec.ServiceName, slim.Spec.Acknowledgment = r.Spec.ServiceName, r.Spec.Acknowledgment
-	slim.Status.Effective, slim.Status.ManagementStartTime = r.Status.Effective, r.Status.ManagementStartTime
+	if r.Spec.UsesMesh() { // to the proxies other releases are none
+		slim.Status.Effective, slim.Status.ManagementStartTime = r.Status.Effective, r.Status.ManagementStartTime
+	}
 	return slim, nil
 }
 

@@ -41,13 +41,14 @@ func (g *Gates) validate() field.ErrorList {
 		errs = append(errs, field.Invalid(flagPath("headroom-percent"), g.HeadroomPercent, fmt.Sprintf("must be 0 to %d", rollout.MaxHeadroomPercent)))
 	}
 	errs = append(errs, g.Prometheus.Validate()...)
-	return append(errs, g.validateSecrets()...)
+	return append(errs, validateSecrets("gate-secrets", g.Secrets)...)
 }
 
-func (g *Gates) validateSecrets() (errs field.ErrorList) {
-	for _, name := range SplitList(g.Secrets) {
-		for _, msg := range validation.IsDNS1123Subdomain(name) {
-			errs = append(errs, field.Invalid(flagPath("gate-secrets"), name, msg))
+// validateSecrets demands names of Secrets in the list of a flag.
+func validateSecrets(name, list string) (errs field.ErrorList) {
+	for _, secret := range SplitList(list) {
+		for _, msg := range validation.IsDNS1123Subdomain(secret) {
+			errs = append(errs, field.Invalid(flagPath(name), secret, msg))
 		}
 	}
 	return errs

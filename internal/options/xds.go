@@ -51,6 +51,8 @@ type XDS struct {
 	Rollouts bool
 	// ReleaseSeries has the metrics name each release whose run is on.
 	ReleaseSeries bool
+	// Routers say which TrafficRouters releases can name.
+	Routers Routers
 	// Gates say which gates rollouts can have.
 	Gates Gates
 	// Faces say where proxies listen.
@@ -74,6 +76,7 @@ func (x *XDS) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&x.Rollouts, "rollouts", false, "carry out the rollouts of ABReleases; it needs the permissions to read RolloutStrategies and workloads")
 	fs.BoolVar(&x.ReleaseSeries, "release-series", false, "let the metrics name each release that has a run under way: up to nine series more for each; needs --rollouts")
 	x.Gates.AddFlags(fs)
+	x.Routers.AddFlags(fs)
 	x.Faces.AddFlags(fs)
 	fs.StringVar(&x.PodName, "pod-name", "", "name of the own pod; needed with --peer-token-file")
 	fs.StringVar(&x.PeerTokenFile, "peer-token-file", "", "file with the token of audience plumbline-xds-peers that is shown to other replicas; empty: this one is alone")
@@ -112,6 +115,7 @@ func (x *XDS) Validate() field.ErrorList {
 		errs = append(errs, field.Invalid(flagPath("release-series"), x.ReleaseSeries, "is of no use without --rollouts"))
 	}
 	errs = append(errs, x.Faces.validate()...)
+	errs = append(errs, x.Routers.validate()...)
 	errs = append(errs, x.Gates.validate()...)
 	errs = append(errs, validateDuration("drain-delay", x.DrainDelay, 0, MaxProxyDrainDelay)...)
 	return errs

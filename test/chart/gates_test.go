@@ -64,6 +64,18 @@ func TestGatesGetWhatIsConfiguredAlone(t *testing.T) {
 			rights:  []string{"plumbline-xds: get secrets named a,b, in plumbline-system"},
 			volumes: []string{"outbound-ca/roots"}, ports: []int{443, 465, 587},
 		},
+		"routers": {
+			values:  []string{"--set", "routers.enabled=true", "--set", "routers.secrets={edge}", "--set", "outbound.caSecret=roots", "--set", "notifications.allowedNetworks={10.0.0.0/8}"},
+			args:    []string{"--routers", "--router-secrets=edge", "--notify-allowed-networks=10.0.0.0/8"},
+			rights:  []string{"plumbline-xds: get secrets named edge, in plumbline-system", "plumbline-xds: get,list,watch trafficrouters.plumbline.dev, everywhere", "plumbline-xds: update trafficrouters.plumbline.dev/status, everywhere"},
+			volumes: []string{"outbound-ca/roots"}, ports: []int{443, 465, 587},
+		},
+		"routers without secrets": {
+			values: []string{"--set", "routers.enabled=true"},
+			args:   []string{"--routers"},
+			rights: []string{"plumbline-xds: get,list,watch trafficrouters.plumbline.dev, everywhere", "plumbline-xds: update trafficrouters.plumbline.dev/status, everywhere"},
+			ports:  []int{443, 465, 587},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -102,6 +114,7 @@ func TestGatesThatCannotBeAreRefused(t *testing.T) {
 	}{
 		"a Prometheus without rollouts": {[]string{"--set", prometheusURL}, "set delivery.enabled or assessor.effectiveness.enabled to true"},
 		"a token without a Prometheus":  {delivering("--set", "metrics.prometheus.tokenSecret=token"), "of no use without a url"},
+		"routers without rollouts":      {[]string{"--set", "mesh.enabled=true", "--set", "routers.enabled=true"}, "set delivery.enabled to true, or routers.enabled to false"},
 		"a token without TLS":           {delivering("--set", "metrics.prometheus.url=http://a", "--set", "metrics.prometheus.tokenSecret=token"), "need https://"},
 	}
 	for name, tc := range tests {

@@ -103,6 +103,7 @@ func TestRefusedValues(t *testing.T) {
 		"a channel that is the evidence's key":   {`notifications.secrets=["plumbline-evidence"]`, "/notifications/secrets/0"},
 		"a channel that is our certificate":      {`notifications.secrets=["plumbline-webhook-tls"]`, "/notifications/secrets/0"},
 		"a gate that is our authority":           {`delivery.gateSecrets=["plumbline-xds"]`, "/delivery/gateSecrets/0"},
+		"a router that is our authority":         {`routers.secrets=["plumbline-xds"]`, "/routers/secrets/0"},
 		"a Prometheus without a scheme":          {`metrics.prometheus.url="prometheus:9090"`, "/metrics/prometheus/url"},
 		"a Prometheus with a password":           {`metrics.prometheus.url="https://a:b@prometheus"`, "/metrics/prometheus/url"},
 		"a network without a length":             {`notifications.allowedNetworks=["10.0.0.0"]`, "/notifications/allowedNetworks/0"},

@@ -3,7 +3,7 @@
 <!-- Generated from pkg/apis by crd-ref-docs; change the types or hack/kindsdoc/templates, then run make generate. -->
 # Kinds
 
-The objects that Plumbline keeps in the Kubernetes API. A person writes guards, Environments, GuardDefaults, RemediationPolicies, RemediationRequests, ABReleases and RolloutStrategies, and sets `accept` in a Baseline; Plumbline writes the other kinds, and each status. Every field is bounded and every enum closed: a wrong object is refused by the API server, with the path of the field. All kinds are in the category `plumbline` (`kubectl get plumbline`).
+The objects that Plumbline keeps in the Kubernetes API. A person writes guards, Environments, GuardDefaults, RemediationPolicies, RemediationRequests, ABReleases, RolloutStrategies and TrafficRouters, and sets `accept` in a Baseline; Plumbline writes the other kinds, and each status. Every field is bounded and every enum closed: a wrong object is refused by the API server, with the path of the field. All kinds are in the category `plumbline` (`kubectl get plumbline`).
 
 | Kind | Short | Scope | Written by | Answers |
 |---|---|---|---|---|
@@ -20,6 +20,7 @@ The objects that Plumbline keeps in the Kubernetes API. A person writes guards, 
 | [RemediationLedger](#remediationledger) | `rled` | Plumbline's namespace | Plumbline; people set `spec.halt` and `spec.override` | which steps were granted lately, and is remediation halted? |
 | [ABRelease](#abrelease) | `abr` | namespace | the team that owns the namespace | how are the requests of this Service divided, and which proxies have acknowledged that? |
 | [RolloutStrategy](#rolloutstrategy) | `rstrategy` | cluster | the platform team | by which stages does a new revision get requests? |
+| [TrafficRouter](#trafficrouter) | `trouter` | cluster | the platform team | what carries splits out beside the mesh, and for whom? |
 | [ReleaseWork](#releasework) | `rwork` | namespace | Plumbline | which write to a workload does a release need, and how did it end? |
 
 Ready, Reconciling and Stalled follow kstatus. Ready is True when the object is active (of a Baseline: in sync). Reconciling is True while the observation lags behind the spec. Stalled is True when only a change of the spec can help. `status.observedGeneration` below `metadata.generation` means that the status speaks of an older spec. Announced of a RemediationPlan is False until people are [told of the end](../guides/notifications.md#promises). [Each other condition](api-policy.md#conditions) is there from the first status on, and False where it does not hold.

@@ -56,6 +56,8 @@ type Setup struct {
 	Installation rollout.Installation
 	// Queries asks Prometheus; nil without one.
 	Queries gatekeeper.Queries
+	// Connectors are the routers of TrafficRouters; nil where the installation has none.
+	Connectors Connectors
 	// Egress says where webhooks of gates may be.
 	Egress deliver.Egress
 }
@@ -67,7 +69,7 @@ func Add(mgr ctrl.Manager, setup Setup) error {
 	r := &Reconciler{
 		Client: mgr.GetClient(), Endpoints: setup.Window, Mesh: setup.Window, Routers: setup.Routers, Sequences: ledger,
 		Recorder: mgr.GetEventRecorder(recorder), Clock: setup.Clock, Log: setup.Log.WithName("abrelease"), Times: setup.Times,
-		Metrics: setup.RolloutMetrics, History: setup.History,
+		Metrics: setup.RolloutMetrics, History: setup.History, Connectors: setup.Connectors,
 	}
 	if setup.Rollouts {
 		r.Revisions, r.Installation, r.Orders = &revisions.Reader{Live: mgr.GetAPIReader()}, setup.Installation, setup.Orders

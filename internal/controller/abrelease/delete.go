@@ -45,6 +45,9 @@ func (s *subject) deletionOf(f *rollout.Facts, selected string) *rollout.Deletio
 // minimum to put back. It precedes the write of
 // the status, which tells proxies to send requests elsewhere.
 func (r *Reconciler) hold(ctx context.Context, s *subject) error {
+	if err := r.holdConnectors(ctx, s); err != nil {
+		return err
+	}
 	if s.rollout == nil || s.deleting() || !s.rollout.After.NeedsReturn(s.selected) && !s.needsWork() {
 		return nil
 	}
@@ -53,12 +56,18 @@ func (r *Reconciler) hold(ctx context.Context, s *subject) error {
 
 // letGo takes the finalizer off a release that holds no requests, replicas or minimum, and off one that cannot return them.
 func (r *Reconciler) letGo(ctx context.Context, s *subject) error {
-	if r.Revisions == nil || !controllerutil.ContainsFinalizer(s.release, v1alpha1.FinalizerReturnRequests) {
+	connected := s.release.Spec.HasConnectors()
+	if r.Revisions == nil && !connected || !controllerutil.ContainsFinalizer(s.release, v1alpha1.FinalizerReturnRequests) {
 		return nil
 	}
 	holds, err := r.holds(ctx, s)
-	if err != nil || holds {
+	if err != nil || holds || connected && !s.deleting() {
 		return err
+	}
+	if connected && s.returned() {
+		if err := s.router.Remove(ctx); err != nil {
+			return fmt.Errorf("deleting release %s/%s: %w", s.release.Namespace, s.release.Name, err)
+		}
 	}
 	return r.changeFinalizer(ctx, s, controllerutil.RemoveFinalizer)
 }
@@ -70,6 +79,10 @@ func (s *subject) needsWork() bool {
 
 func (r *Reconciler) holds(ctx context.Context, s *subject) (bool, error) {
 	switch needs := s.needsWork(); {
+	case s.deleting() && s.release.Spec.HasConnectors() && s.release.Spec.Rollout == nil:
+		if s.returned() {
+			return false, nil
+		}
 	case !s.deleting() && s.release.Spec.Rollout == nil:
 		return needs, nil // percentages of a person are what proxies have
 	case !s.deleting():

@@ -80,9 +80,11 @@ type Reconciler struct {
 	Client    client.Client
 	Endpoints Endpoints
 	// Mesh is nil where something else than the proxies of a mesh carries splits out.
-	Mesh      Mesh
-	Routers   Routers
-	Sequences Sequences
+	Mesh    Mesh
+	Routers Routers
+	// Connectors are nil where the installation has no TrafficRouters.
+	Connectors Connectors
+	Sequences  Sequences
 	// Revisions is nil where the installation carries out no rollouts.
 	Revisions Revisions
 	// Clones is nil where Revisions is.
@@ -165,8 +167,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.forgetClone(request.NamespacedName)
 		r.Metrics.forget(request.NamespacedName)
 		r.History.forget(request.Namespace, request.Name)
+		r.forgetConnectors(request.NamespacedName)
 		return reconcile.Result{}, errors.Join(s.router.Remove(ctx), r.Sequences.Settle(ctx, request.NamespacedName))
 	}
+	s.router = r.connect(ctx, s.release)
 	steps := []func(context.Context, *subject) error{r.findRivals, r.readSpec, r.look, r.decide, r.observe, r.adopt, r.roll, r.order, r.askGates, r.raise, r.hold, r.write, r.askExecutor, r.letGo}
 	if !s.release.Spec.HasRequests() {
 		steps = r.groupSteps()
@@ -204,7 +208,7 @@ func (r *Reconciler) readSpec(_ context.Context, s *subject) error {
 		s.invalid = err
 		return nil //nolint:nilerr // the status says it
 	}
-	terms = s.shiftTerms(terms)
+	terms = s.returnTerms(s.shiftTerms(terms))
 	s.facts.Terms = &terms
 	if split, is := s.facts.Prospect(); is {
 		if s.invalid = s.router.Validate(split); s.invalid != nil {
@@ -225,7 +229,7 @@ func (r *Reconciler) look(ctx context.Context, s *subject) error {
 		return fmt.Errorf("counting the endpoints of Service %s/%s: %w", split.Namespace, split.Service, err)
 	}
 	switch {
-	case r.Mesh != nil:
+	case r.Mesh != nil && s.release.Spec.UsesMesh():
 		if s.mesh, err = r.Mesh.Prospect(ctx, split); err != nil {
 			return fmt.Errorf("looking at Service %s/%s: %w", split.Namespace, split.Service, err)
 		}

@@ -44,6 +44,9 @@ func (r *Reconciler) Register(mgr ctrl.Manager, watcher Watcher) error {
 		releases = releases.Watches(&v1alpha1.RolloutStrategy{}, handler.EnqueueRequestsFromMapFunc(r.findNaming)).
 			Watches(&v1alpha1.ReleaseWork{}, handler.EnqueueRequestsFromMapFunc(findAsking))
 	}
+	if r.Connectors != nil {
+		releases = releases.Watches(&v1alpha1.TrafficRouter{}, handler.EnqueueRequestsFromMapFunc(r.findRouted), builder.WithPredicates(predicate.GenerationChangedPredicate{}))
+	}
 	if err := releases.Complete(r); err != nil {
 		return fmt.Errorf("registering the controller of releases: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/x509"
 	"io"
+	"net/http"
 
 	"github.com/plumbline-dev/plumbline/pkg/notify"
 )
@@ -37,6 +38,34 @@ func (a *Asker) Ask(ctx context.Context, url, key notify.SecretRef, id string, b
 	if failure != nil {
 		return Reply{}, failure
 	}
+	return readReply(response, most)
+}
+
+// Request is one whose address is no secret.
+type Request struct {
+	Method, URL string
+	// Key signs the request; ID is that of the signature.
+	Key notify.SecretRef
+	ID  string
+	// Body is JSON; nil for none.
+	Body []byte
+}
+
+// Send makes one attempt, by the rules of [Asker.Ask].
+func (a *Asker) Send(ctx context.Context, r Request, most int) (Reply, *Failure) {
+	header, failure := a.sign(ctx, r.Key, r.ID, r.Body)
+	if failure != nil {
+		return Reply{}, failure
+	}
+	response, failure := a.do(ctx, r.Method, r.URL, r.Body, header)
+	if failure != nil {
+		return Reply{}, failure
+	}
+	return readReply(response, most)
+}
+
+// readReply reads at most one byte more than most.
+func readReply(response *http.Response, most int) (Reply, *Failure) {
 	defer func() { _ = response.Body.Close() }() // all that is wanted was read
 	answer, err := io.ReadAll(io.LimitReader(response.Body, int64(most)+1))
 	if err != nil {

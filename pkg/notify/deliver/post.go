@@ -131,11 +131,16 @@ func (p *poster) exchange(ctx context.Context, ref notify.SecretRef, body []byte
 	if failure != nil {
 		return nil, failure
 	}
-	target, failure := p.parseURL(raw)
+	return p.do(ctx, http.MethodPost, raw, body, header)
+}
+
+// do makes one request to an address; the caller closes the body of the response.
+func (p *poster) do(ctx context.Context, method, address string, body []byte, header http.Header) (*http.Response, *Failure) {
+	target, failure := p.parseURL(address)
 	if failure != nil {
 		return nil, failure
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {
 		return nil, &Failure{Step: "reading the URL", Cause: CauseSecretMalformed}
 	}

@@ -44,5 +44,16 @@ var GatewayAPI = Connector{
 	Versions:     "Gateway API v1.6",
 }
 
+// Webhook is a receiver of signed requests. A TrafficRouter says which of the capabilities its receiver has.
+var Webhook = Connector{
+	Name:    "Webhook",
+	Carries: "a receiver of signed requests, which a TrafficRouter names",
+	Proof:   "the receiver says so of the sequence; a TrafficRouter declares `sticky`, `anonymousVisitors`, `headerMap` and `override`",
+	Capabilities: traffic.Capabilities{
+		Sticky: true, AnonymousVisitors: true, HeaderMap: true, Override: true, Resolution: 1, Knowledge: traffic.Proven,
+	},
+	Versions: "requests `v1`",
+}
+
 // All returns the connectors, in the order of the page.
-func All() []Connector { return []Connector{Mesh, GatewayAPI, Traefik} }
+func All() []Connector { return []Connector{Mesh, GatewayAPI, Traefik, Webhook} }

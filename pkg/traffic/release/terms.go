@@ -157,6 +157,16 @@ func (t Terms) Shift(active string, weight traffic.Weight) Terms {
 	return t
 }
 
+// Return returns the terms with all requests at the stable variation.
+func (t Terms) Return() Terms {
+	t.Wishes = slices.Clone(t.Wishes)
+	for i := range t.Wishes {
+		t.Wishes[i].Weight = 0
+	}
+	t.Wishes[0].Weight = traffic.Total
+	return t
+}
+
 // Check returns shifted terms whose first variation serves all the others, for a cohort check.
 func (t Terms) Check() Terms {
 	t.Split.Variations = slices.Clone(t.Split.Variations)

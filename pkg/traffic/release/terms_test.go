@@ -162,3 +162,14 @@ func TestARestoreMovesNoVisitor(t *testing.T) {
 func decimal(text string) v1alpha1.Percentage {
 	return v1alpha1.Percentage{IntOrString: intstr.FromString(text)}
 }
+
+func TestAReturnGivesAllRequestsToTheStableVariation(t *testing.T) {
+	terms := release.Terms{Wishes: []traffic.Wish{{Variation: "stable", Weight: 7_000}, {Variation: "a", Weight: 2_000, Reserves: true, Reserved: 5_000}, {Variation: "b", Weight: 1_000}}}
+	want := []traffic.Wish{{Variation: "stable", Weight: traffic.Total}, {Variation: "a", Reserves: true, Reserved: 5_000}, {Variation: "b"}}
+	if d := cmp.Diff(want, terms.Return().Wishes); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if terms.Wishes[0].Weight != 7_000 {
+		t.Error("the terms themselves have changed")
+	}
+}

@@ -95,6 +95,7 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 	server.Counting = func(s *receive.Server) { counting <- s }
 	server.Times.OldConnections, server.Times.Silence = s.oldConnections, s.silence
 	server.Releases.Times.KeptFor = s.keptFor
+	server.Releases.Connectors = s.connectors
 	server.Releases.Routers, server.Releases.Rollouts = r.routers, s.rollouts != nil
 	if r.lead = sync.OnceFunc(func() { close(begin) }); as != waits {
 		r.lead()
@@ -118,6 +119,8 @@ type shop struct {
 	keptFor time.Duration
 	// silence is how long a proxy is unheard when it counts as gone; 0 for that of production.
 	silence time.Duration
+	// connectors are the routers of TrafficRouters; nil where no release names one.
+	connectors abrelease.Connectors
 	// rollouts are the routers of releases with stages; nil where no release has stages.
 	rollouts *meters
 }

@@ -5,6 +5,15 @@
 {{- end -}}
 {{- end }}
 
+{{/* Whether the discovery server makes signed requests, of webhooks or to routers; the text is empty if not. */}}
+{{- define "plumbline.signedRequests" -}}
+{{- if and .Values.routers.enabled .Values.mesh.enabled -}}
+true
+{{- else -}}
+{{ include "plumbline.gateSecrets" . }}
+{{- end -}}
+{{- end }}
+
 {{/* The Prometheus that queries of rollouts are asked of; the text is empty without one. */}}
 {{- define "plumbline.prometheusURL" -}}
 {{- include "plumbline.checkSource" (dict "name" "prometheus" "source" .Values.metrics.prometheus) -}}
@@ -28,6 +37,14 @@
 {{- end }}
 {{- with include "plumbline.gateSecrets" . }}
 - --gate-secrets={{ . }}
+{{- end }}
+{{- if .Values.routers.enabled }}
+- --routers
+{{- with .Values.routers.secrets }}
+- --router-secrets={{ join "," . }}
+{{- end }}
+{{- end }}
+{{- if include "plumbline.signedRequests" . }}
 {{- with $.Values.notifications.allowedNetworks }}
 - --notify-allowed-networks={{ join "," . }}
 {{- end }}
@@ -39,7 +56,7 @@
 
 {{/* Whether the discovery server calls servers that only outside authorities vouch for. */}}
 {{- define "plumbline.gatesCallOut" -}}
-{{- if or (include "plumbline.gateSecrets" .) (and (include "plumbline.prometheusURL" .) (not .Values.metrics.prometheus.caSecret)) -}}
+{{- if or (include "plumbline.signedRequests" .) (and (include "plumbline.prometheusURL" .) (not .Values.metrics.prometheus.caSecret)) -}}
 true
 {{- end -}}
 {{- end }}

@@ -95,6 +95,8 @@ type Variation struct {
 // +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.group) || self.variations.filter(w, has(w.group) && w.group.name == v.group.name).size() == 1)",message="two variations have the same group",fieldPath=".variations"
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !has(self.rollout.analysis) || !has(self.rollout.analysis.control) || self.rollout.analysis.control != 'Fresh' || self.variations.all(v, v.name != 'fresh-control' && (!has(v.workload) || v.workload.kind == 'Deployment'))",message="a fresh control is the clone of a Deployment, with the name fresh-control: name Deployments as workloads, give the variations other names, or use the control Stable",fieldPath=".rollout.analysis.control"
 // +kubebuilder:validation:XValidation:rule="self.variations.all(v, !has(v.group) || !self.variations.exists(w, has(w.workload) && w.workload.kind == 'Deployment' && w.workload.name == v.group.name))",message="a workload that gets requests cannot be a group, since a run takes the replicas of a group away: give another Deployment",fieldPath=".variations"
+// +kubebuilder:validation:XValidation:rule="has(self.routers) == has(oldSelf.routers)",message="routers are immutable, since each router would keep its last split: make another release",fieldPath=".routers"
+// +kubebuilder:validation:XValidation:rule="!has(self.routers) || has(self.serviceName)",message="a router divides the requests of a Service: give serviceName",fieldPath=".routers"
 type ABReleaseSpec struct {
 	// serviceName is the Service with the requests that are divided, in the namespace of the
 	// release. The model TargetGroup has no Service.
@@ -126,6 +128,15 @@ type ABReleaseSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="salt is immutable: another salt moves visitors; make another release"
 	Salt string `json:"salt,omitempty"`
+	// routers carry out the split together: a split is effective when each router has it. If
+	// unset, the proxies of the mesh carry it out.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="routers are immutable, since each router would keep its last split: make another release"
+	Routers []ReleaseRouter `json:"routers,omitempty"`
 	// acknowledgment selects the proxies that have to acknowledge the effective split, and
 	// bounds the wait of the release for them. If unset, proxies of all namespaces for ten
 	// minutes, and on.

@@ -26,7 +26,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&EffectivenessAssessment{}, &EffectivenessAssessmentList{},
 		&RemediationRequest{}, &RemediationRequestList{},
 		&ABRelease{}, &ABReleaseList{}, &RolloutStrategy{}, &RolloutStrategyList{},
-		&ReleaseWork{}, &ReleaseWorkList{},
+		&ReleaseWork{}, &ReleaseWorkList{}, &TrafficRouter{}, &TrafficRouterList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/plumbline-dev/plumbline/internal/connector/connect"
+	"github.com/plumbline-dev/plumbline/internal/controller/abrelease"
+	"github.com/plumbline-dev/plumbline/internal/controller/trafficrouter"
+	"github.com/plumbline-dev/plumbline/internal/options"
+	"github.com/plumbline-dev/plumbline/internal/secrets"
+	"github.com/plumbline-dev/plumbline/pkg/notify/deliver"
+)
+
+// connectors returns the routers of TrafficRouters for one time of leading; nil where the installation has none.
+func (l *leader) connectors(mgr manager.Manager) (abrelease.Connectors, error) {
+	if !l.connects.Enabled {
+		return nil, nil //nolint:nilnil // releases that name a TrafficRouter are refused by name
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := mgr.Add(manager.RunnableFunc(func(leading context.Context) error {
+		<-leading.Done()
+		cancel()
+		return nil
+	})); err != nil {
+		cancel()
+		return nil, fmt.Errorf("ending the requests of routers: %w", err)
+	}
+	keys := secrets.Reader{Live: mgr.GetAPIReader(), Namespace: l.part.Namespace, Only: append([]string{}, options.SplitList(l.connects.Secrets)...)}
+	registry := &connect.Registry{
+		Context: ctx, Client: mgr.GetClient(), Now: l.part.Time.Now,
+		Sender: deliver.NewAsker(keys.Resolve, l.gates.egress, nil),
+	}
+	status := &trafficrouter.Controller{Client: mgr.GetClient(), Reports: registry.ReportOf, Resolve: keys.Resolve, Clock: l.part.Time}
+	return registry, status.Register(mgr)
+}

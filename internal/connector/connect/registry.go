@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package connect
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/plumbline-dev/plumbline/internal/connector/webhook"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/notify"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+)
+
+// Registry connects releases with TrafficRouters. It is safe for concurrent use.
+type Registry struct {
+	// Context is the time of leading.
+	Context context.Context //nolint:containedctx // routers outlive the look that makes them
+	// Client reads TrafficRouters and namespaces from the cache.
+	Client client.Reader
+	// Sender makes the requests of webhooks.
+	Sender webhook.Sender
+	Now    func() time.Time
+
+	mu     sync.Mutex
+	routes map[route]connected
+	said   map[types.UID]Report
+}
+
+// route is a TrafficRouter of a release.
+type route struct {
+	release types.NamespacedName
+	name    string
+}
+
+// connected is a router, and the objects that it was made of.
+type connected struct {
+	router traffic.Router
+	made   made
+}
+
+type made struct {
+	release, router types.UID
+	generation      int64
+}
+
+// Report is what a TrafficRouter said last.
+type Report struct {
+	// Failed says why the last request failed; "" if it did not.
+	Failed string
+	// Refusal is the last failure, and RefusedAt its time; zero if there was none.
+	Refusal   string
+	RefusedAt time.Time
+	// Version that the router tells of itself.
+	Version string
+}
+
+// Connect returns the router of a release by the name of a TrafficRouter. The error names the TrafficRouter and says
+// why the release cannot have it.
+func (r *Registry) Connect(ctx context.Context, release *v1alpha1.ABRelease, name string) (traffic.Router, error) {
+	of := &v1alpha1.TrafficRouter{}
+	switch err := r.Client.Get(ctx, types.NamespacedName{Name: name}, of); {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("TrafficRouter %s does not exist", name)
+	case err != nil:
+		return nil, fmt.Errorf("reading TrafficRouter %s: %w", name, err)
+	}
+	if err := r.permit(ctx, release.Namespace, of); err != nil {
+		return nil, err
+	}
+	at := route{client.ObjectKeyFromObject(release), name}
+	is := made{release.UID, of.UID, of.Generation}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if has, known := r.routes[at]; known && has.made == is {
+		return has.router, nil
+	}
+	router, err := r.make(release, of)
+	if err != nil {
+		return nil, err
+	}
+	if r.routes == nil {
+		r.routes = map[route]connected{}
+	}
+	r.routes[at] = connected{router, is}
+	return router, nil
+}
+
+// permit demands that a TrafficRouter selects a namespace.
+func (r *Registry) permit(ctx context.Context, name string, of *v1alpha1.TrafficRouter) error {
+	selector, err := metav1.LabelSelectorAsSelector(of.Spec.AllowedNamespaces)
+	if err != nil {
+		return fmt.Errorf("TrafficRouter %s: spec.allowedNamespaces: %w", of.Name, err)
+	}
+	namespace := &corev1.Namespace{}
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: name}, namespace); err != nil {
+		return fmt.Errorf("reading namespace %s: %w", name, err)
+	}
+	if !selector.Matches(labels.Set(namespace.Labels)) {
+		return fmt.Errorf("TrafficRouter %s does not allow namespace %s: its allowedNamespaces do not select the namespace", of.Name, name)
+	}
+	return nil
+}
+
+// make returns a new router of a type.
+func (r *Registry) make(release *v1alpha1.ABRelease, of *v1alpha1.TrafficRouter) (traffic.Router, error) {
+	switch of.Spec.Type {
+	case v1alpha1.TrafficRouterWebhook:
+		if of.Spec.Webhook == nil {
+			return nil, fmt.Errorf("TrafficRouter %s has type Webhook without a block webhook", of.Name)
+		}
+		uid := of.UID
+		return webhook.New(webhook.Config{
+			Context: r.Context, Name: of.Name, Release: webhook.Release{Namespace: release.Namespace, Name: release.Name, UID: release.UID},
+			URL: of.Spec.Webhook.URL, Key: notify.SecretRef{Name: of.Spec.Webhook.SecretRef.Name, Key: of.Spec.Webhook.SecretRef.Key},
+			Capabilities: Capabilities(&of.Spec), Settle: settleOf(&of.Spec), Sender: r.Sender, Now: r.Now,
+			Report: func(failed string, answer *webhook.Answer) { r.note(uid, failed, answer) },
+		}), nil
+	default:
+		return nil, fmt.Errorf("TrafficRouter %s has type %.40q, which this version does not know", of.Name, of.Spec.Type)
+	}
+}
+
+func settleOf(spec *v1alpha1.TrafficRouterSpec) time.Duration {
+	if spec.Settle == nil {
+		return 0
+	}
+	return max(spec.Settle.Duration, 0)
+}
+
+// note keeps the end of a request.
+func (r *Registry) note(router types.UID, failed string, answer *webhook.Answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	is := r.said[router]
+	if is.Failed = failed; failed != "" {
+		is.Refusal, is.RefusedAt = failed, r.Now()
+	}
+	if answer != nil {
+		is.Version = answer.Version
+	}
+	if r.said == nil {
+		r.said = map[types.UID]Report{}
+	}
+	r.said[router] = is
+}
+
+// ReportOf returns what a TrafficRouter said last; the zero Report if no release has asked it.
+func (r *Registry) ReportOf(router types.UID) Report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.said[router]
+}
+
+// Forget drops the routers of a release that is gone.
+func (r *Registry) Forget(release types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for at := range r.routes {
+		if at.release == release {
+			delete(r.routes, at)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package abrelease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/composite"
+	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
+)
+
+// Connectors connects releases with the routers of TrafficRouters.
+type Connectors interface {
+	// Connect returns the router by its name, and the same one until the TrafficRouter changes. The error says why the
+	// release cannot have it.
+	Connect(ctx context.Context, release *v1alpha1.ABRelease, name string) (traffic.Router, error)
+	// Forget drops the routers of a release that is gone.
+	Forget(release types.NamespacedName)
+}
+
+// errNoRouters says that the installation has no TrafficRouters.
+var errNoRouters = errors.New("spec.routers: TrafficRouters are not enabled here: set routers.enabled in the values of the chart")
+
+// connect returns the router of all parts that a release names.
+func (r *Reconciler) connect(ctx context.Context, of *v1alpha1.ABRelease) traffic.Router {
+	mesh := r.Routers.Router(client.ObjectKeyFromObject(of))
+	if !of.Spec.HasConnectors() {
+		return mesh
+	}
+	parts := make([]composite.Part, len(of.Spec.Routers))
+	for i := range of.Spec.Routers {
+		name := of.Spec.Routers[i].Name
+		parts[i] = composite.Part{Name: name, Router: mesh}
+		if name != v1alpha1.RouterMesh {
+			parts[i].Router = r.connector(ctx, of, name)
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0].Router
+	}
+	return composite.New(parts[0], parts[1:]...)
+}
+
+func (r *Reconciler) connector(ctx context.Context, of *v1alpha1.ABRelease, name string) traffic.Router {
+	if r.Connectors == nil {
+		return refusing{errNoRouters}
+	}
+	router, err := r.Connectors.Connect(ctx, of, name)
+	if err != nil {
+		return refusing{fmt.Errorf("spec.routers: %w", err)}
+	}
+	return router
+}
+
+func (r *Reconciler) forgetConnectors(name types.NamespacedName) {
+	if r.Connectors != nil {
+		r.Connectors.Forget(name)
+	}
+}
+
+// refusing is the router of a TrafficRouter that a release cannot have. It refuses each split with the reason, and has
+// all capabilities, so that no other reason stands beside it. There is no split to remove.
+type refusing struct{ reason error }
+
+func (refusing) Capabilities() traffic.Capabilities { return traffic.FullCapabilities() }
+
+func (r refusing) Validate(traffic.Split) error { return r.reason }
+
+func (r refusing) Apply(context.Context, traffic.Split) error { return r.reason }
+
+func (refusing) Remove(context.Context) error { return nil }
+
+func (r refusing) Observe(context.Context) (traffic.Observation, error) {
+	return traffic.Observation{}, r.reason
+}
+
+func (r refusing) Measure(context.Context, traffic.Cursor) (traffic.Measurement, error) {
+	return traffic.Measurement{}, r.reason
+}
+
+// returnTerms gives all requests to the stable variation when a release goes that connectors carry out: these keep
+// their last split, as no proxy does.
+func (s *subject) returnTerms(terms release.Terms) release.Terms {
+	if !s.deleting() || !s.release.Spec.HasConnectors() || s.release.Spec.Rollout != nil {
+		return terms
+	}
+	return terms.Return()
+}
+
+// holdConnectors keeps a release whose split a connector can have until the requests have returned.
+func (r *Reconciler) holdConnectors(ctx context.Context, s *subject) error {
+	if !s.release.Spec.HasConnectors() || s.decision.After == nil || s.deleting() {
+		return nil
+	}
+	return r.changeFinalizer(ctx, s, controllerutil.AddFinalizer)
+}
+
+// returned tells whether the routers have all requests of a release that goes at its stable variation. A release that
+// its routers refuse, and one whose Service is not there, has none to return.
+func (s *subject) returned() bool {
+	if s.decision.After == nil || s.invalid != nil {
+		return true
+	}
+	return s.acknowledged() && s.decision.After.Split.Shares[0].Weight == traffic.Total
+}
+
+// findRouted finds the releases that name a TrafficRouter.
+func (r *Reconciler) findRouted(ctx context.Context, router client.Object) (requests []reconcile.Request) {
+	var all v1alpha1.ABReleaseList
+	if err := r.Client.List(ctx, &all); err != nil {
+		r.Log.Error(err, "listing releases")
+		return nil
+	}
+	for i := range all.Items {
+		if all.Items[i].Spec.NamesRouter(router.GetName()) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all.Items[i])})
+		}
+	}
+	return requests
+}
