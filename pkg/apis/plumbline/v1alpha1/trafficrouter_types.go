@@ -25,10 +25,14 @@ type ReceiverCapability string
 
 // The abilities of receivers, by the names of traffic.Capability.
 const (
-	ReceiverSticky            ReceiverCapability = "sticky"
+	// ReceiverSticky keeps visitors on a variation by a header or a cookie, also while its share grows.
+	ReceiverSticky ReceiverCapability = "sticky"
+	// ReceiverAnonymousVisitors gives a cookie to visitors without one, and keeps them by the cookie.
 	ReceiverAnonymousVisitors ReceiverCapability = "anonymousVisitors"
-	ReceiverHeaderMap         ReceiverCapability = "headerMap"
-	ReceiverOverride          ReceiverCapability = "override"
+	// ReceiverHeaderMap sends certain values of a header to certain variations, before the weights.
+	ReceiverHeaderMap ReceiverCapability = "headerMap"
+	// ReceiverOverride sends a request to the variation that a header names, before the header match.
+	ReceiverOverride ReceiverCapability = "override"
 )
 
 // RouterSecretKey names a key of a Secret in the namespace of Plumbline.

@@ -136,7 +136,9 @@ func BenchmarkServe(b *testing.B) {
 	must(b, err)
 	for name, q := range questions {
 		b.Run(name+"/Plumbline", func(b *testing.B) { askOften(b, p.http, p.base+q.path, tokenOf(viewer)) })
-		b.Run(name+"/API server", func(b *testing.B) { askOften(b, direct, strings.TrimSuffix(config.Host, "/")+q.reference, tokenOf(viewer)) })
+		b.Run(name+"/API server", func(b *testing.B) {
+			askOften(b, direct, strings.TrimSuffix(config.Host, "/")+q.reference, tokenOf(viewer))
+		})
 	}
 	now, peak, err := replay.ResidentBytes(p.PID())
 	must(b, err)
