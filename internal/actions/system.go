@@ -17,16 +17,24 @@ import (
 // any. A user who may not list ledgers gets the namespace of the Deployments, and a user who may list neither gets
 // the usual one. The error is a *SeveralSystemsError if there is more than one such namespace.
 func FindSystem(ctx context.Context, c client.Reader) (string, error) {
+	system, err := FindSystemOfLedgers(ctx, c)
+	if apierrors.IsForbidden(err) {
+		return findDeployments(ctx, c)
+	}
+	return system, err
+}
+
+// FindSystemOfLedgers returns the namespace of the ledgers, or the usual one before there are any. A user who may not list
+// ledgers gets the refusal of the API server.
+func FindSystemOfLedgers(ctx context.Context, c client.Reader) (string, error) {
 	ledgers, err := ListLedgers(ctx, c, "")
 	switch {
-	case err == nil && len(ledgers) > 0:
-		return cmp.Or(ledgers[0].Namespace, SystemNamespace), nil
-	case err == nil:
-		return SystemNamespace, nil
-	case !apierrors.IsForbidden(err):
+	case err != nil:
 		return "", err
+	case len(ledgers) == 0:
+		return SystemNamespace, nil
 	}
-	return findDeployments(ctx, c)
+	return cmp.Or(ledgers[0].Namespace, SystemNamespace), nil
 }
 
 // findDeployments returns the namespace with the Deployments of Plumbline, as [FindSystem] does.

@@ -50,7 +50,9 @@ func (c *inMemory) Proxy(ctx context.Context, target portforward.Target, path st
 }
 
 // System finds the namespace as the door of the plugin does.
-func (c *inMemory) System(ctx context.Context) (string, error) { return actions.FindSystem(ctx, c) }
+func (c *inMemory) System(ctx context.Context) (string, error) {
+	return actions.FindSystemOfLedgers(ctx, c)
+}
 
 // Forward answers as the discovery server does.
 func (c *inMemory) Forward(_ context.Context, target portforward.Target) *http.Client {

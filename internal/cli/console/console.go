@@ -88,9 +88,12 @@ func (k kubeconfig) Allows(ctx context.Context, right *authorizationv1.ResourceA
 // DryRuns sends dry runs as the user.
 func (k kubeconfig) DryRuns() exec.Targets { return k.Targets }
 
-// System returns the namespace in which Plumbline runs.
+// System returns the namespace in which Plumbline runs. A page names the right to list ledgers to a user who lacks it.
 func (k kubeconfig) System(ctx context.Context) (string, error) {
-	return k.FindSystemNamespace(ctx, k.system)
+	if k.system != "" {
+		return k.system, nil
+	}
+	return actions.FindSystemOfLedgers(ctx, k)
 }
 
 // Proxy sends a GET to a port of a pod as the user, by way of the API server.

@@ -44,7 +44,9 @@ func (a asked) Proxy(ctx context.Context, target portforward.Target, path string
 	return a.Cluster.Proxy(ctx, target, path, query)
 }
 
-func (a asked) System(ctx context.Context) (string, error) { return a.FindSystemNamespace(ctx, "") }
+func (a asked) System(ctx context.Context) (string, error) {
+	return actions.FindSystemOfLedgers(ctx, a)
+}
 
 func (a asked) Forward(_ context.Context, target portforward.Target) *http.Client {
 	return a.Cluster.Forward(target)

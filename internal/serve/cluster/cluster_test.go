@@ -247,8 +247,9 @@ func TestTheCacheHasNoBodiesAndNoSecrets(t *testing.T) {
 		}
 		cached[known[0].Kind] = true
 	}
+	unread := map[string]bool{"BaselineRevision": true, "TrafficRouter": true} // revisions are read with the caller's token, and no operation reads routers
 	for kind := range kinds.KnownTypes(v1alpha1.GroupVersion) {
-		if _, isKind := kinds.KnownTypes(v1alpha1.GroupVersion)[kind+"List"]; isKind && cached[kind] != (kind != "BaselineRevision") {
+		if _, isKind := kinds.KnownTypes(v1alpha1.GroupVersion)[kind+"List"]; isKind && cached[kind] == unread[kind] {
 			t.Errorf("%s is in the cache: %t", kind, cached[kind])
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // grantAll gives the discovery server every right on routes, so that the policy alone is tested.
@@ -74,6 +75,7 @@ func isWeight(path string) bool {
 }
 
 func TestTheDiscoveryServerChangesWeightsAndNothingElse(t *testing.T) {
+	rotation.Share(t, 3)
 	grantAll(t)
 	for kind := range kinds {
 		object, weights, others := full(t, kind), 0, 0

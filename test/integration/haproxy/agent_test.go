@@ -19,6 +19,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 )
 
 // The agent starts its HAProxy with what the server says, acknowledges each step once the step is
@@ -156,6 +157,7 @@ func TestAnAgentThatIsStoppedAcknowledgesNothing(t *testing.T) {
 // An agent that is killed at any moment of a change of the structure comes up with the old or the next
 // split, and carries the next one out.
 func TestAnAgentThatIsKilledCarriesOn(t *testing.T) {
+	rotation.Share(t, 3)
 	stableAt, canaryAt := upstream(t, "stable", 0), upstream(t, "canary", 0)
 	for _, point := range agent.Points() {
 		t.Run(string(point), func(t *testing.T) {

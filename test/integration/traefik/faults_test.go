@@ -22,6 +22,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
 	"github.com/plumbline-dev/plumbline/test/harness/quantile"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 	"github.com/plumbline-dev/plumbline/test/harness/traefik"
 )
 
@@ -157,6 +158,7 @@ func TestAProviderThatIsNotOpenChangesNothing(t *testing.T) {
 // ten requests a canary of 2 % gets none of 640, and the observation names it. Without changes it has its share to one
 // request.
 func TestACanaryIsStarvedByChangesOfAnotherService(t *testing.T) {
+	rotation.Share(t, 3)
 	const rounds, each = 64, 10
 	st := newStand(t, nil, brisk)
 	for i, tc := range []struct {

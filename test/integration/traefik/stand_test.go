@@ -27,6 +27,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/connectors"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/routertest"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/rotation"
 	"github.com/plumbline-dev/plumbline/test/harness/traefik"
 )
 
@@ -376,6 +377,7 @@ func (st *stand) Load(service types.NamespacedName) func() (sent, lost int) {
 }
 
 func TestTraefiksKeepTheContractOfRouters(t *testing.T) {
+	rotation.Share(t, 3)
 	routertest.Conform(t, routertest.Maker{
 		Begin:        func(t *testing.T) routertest.Stand { return newStand(t, nil, brisk) },
 		Capabilities: connectors.Traefik.Capabilities, RoundRobin: true,
