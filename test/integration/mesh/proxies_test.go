@@ -216,7 +216,7 @@ func TestWhatIsSentAcknowledgedAndHeldIsShown(t *testing.T) {
 	r.becomes(pod, "Cluster", cluster, ads.Acknowledged)
 	r.consoleShows(pod, route)
 	code, out, errs := r.plumbline(s.namespace, "proxies", "-o", "wide")
-	if line := strings.Fields(strings.Split(out, "\n")[1]); code != 0 || line[0] != pod.Name || line[1] != "Acknowledged" || line[9] != "xds-0" || !strings.HasPrefix(line[10], "1.") {
+	if line := strings.Fields(strings.Split(out, "\n")[1]); code != 0 || line[0] != pod.Name || line[1] != "Acknowledged" || line[9] != "xds-0" || line[10] != "envoy" || !strings.HasPrefix(line[11], "1.") {
 		t.Errorf("the list is (%d) %s\n%s", code, out, errs)
 	}
 
