@@ -139,7 +139,7 @@ func TestPlan_WhoMayNotIsToldSo(t *testing.T) {
 		"in any namespace":          {[]string{"plan", "list", "-A"}, `remediationplans.plumbline.dev is forbidden: User "alice" cannot list resource "remediationplans" in API group "plumbline.dev" at the cluster scope`},
 		"policies":                  {[]string{"policy", "list"}, `remediationpolicies.plumbline.dev is forbidden: User "alice" cannot list`},
 		"a halt":                    {[]string{"halt", "production", "--reason", "x"}, `remediationledgers.plumbline.dev is forbidden: User "alice" cannot list`},
-		"what has to be proven":     {[]string{"evidence", "verify", "--evidence", "/nowhere"}, `looking for Plumbline's namespace (--system-namespace names it): remediationledgers.plumbline.dev is forbidden`},
+		"what has to be proven":     {[]string{"evidence", "verify", "--evidence", "/nowhere"}, `reading how far the chains go (--offline leaves that out): remediationledgers.plumbline.dev is forbidden: User "alice" cannot list resource "remediationledgers" in API group "plumbline.dev" in the namespace "plumbline-system"`},
 		"a check, which is a write": {[]string{"check", "--all"}, ""},
 	}
 	for name, tc := range cases {
