@@ -32,7 +32,7 @@ func PlanSplit(r *v1alpha1.ABRelease, given map[string]string) (map[string]v1alp
 		}
 		planned[variation] = percentageOf(given[variation])
 	}
-	stable, rest := string(r.Spec.Stable), traffic.Weight(traffic.Total)
+	stable, rest := string(r.Spec.Stable), traffic.Total
 	if _, isGiven := given[stable]; !isGiven {
 		delete(planned, stable)
 	}

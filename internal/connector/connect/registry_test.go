@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/elected"
@@ -73,7 +72,7 @@ func TestConnect(t *testing.T) {
 			first, _ = registry.Connect(t.Context(), release, "edge")
 			release.UID = "u-2"
 			same("another release of that name", false)
-			registry.Forget(types.NamespacedName(client.ObjectKeyFromObject(release)))
+			registry.Forget(client.ObjectKeyFromObject(release))
 			if len(registry.routes) != 0 {
 				t.Errorf("kept are %v", registry.routes)
 			}

@@ -101,7 +101,7 @@ func (r *Router) Apply(_ context.Context, split traffic.Split) error {
 		r.want = expected{r.config.Name, split.Sequence, slices.Clone(split.Shares), r.config.Now(), r.config.Settle}
 	}
 	if !isTaken(judge(r.want, r.last)) {
-		r.begin()
+		r.begin() //nolint:contextcheck // the exchange outlives the look
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (r *Router) Observe(ctx context.Context) (traffic.Observation, error) {
 			r.mu.Unlock()
 			return traffic.Observation{}, fmt.Errorf("observing router %s: %w", r.config.Name, errNothingApplied)
 		}
-		r.begin()
+		r.begin() //nolint:contextcheck // the exchange outlives the look
 		r.mu.Unlock()
 		if r.wait(ctx) != nil {
 			break

@@ -95,9 +95,14 @@ func (r *Reconciler) holds(ctx context.Context, s *subject) (bool, error) {
 	case s.standing() == release.Unrouted: // no proxy has the split
 		return false, nil
 	}
+	return r.namespaceStays(ctx, s.release.Namespace)
+}
+
+// namespaceStays tells whether a namespace is not being deleted. It is true with an error.
+func (r *Reconciler) namespaceStays(ctx context.Context, name string) (bool, error) {
 	namespace := &corev1.Namespace{}
-	if err := r.Client.Get(ctx, types.NamespacedName{Name: s.release.Namespace}, namespace); err != nil {
-		return true, fmt.Errorf("reading namespace %s: %w", s.release.Namespace, err)
+	if err := r.Client.Get(ctx, types.NamespacedName{Name: name}, namespace); err != nil {
+		return true, fmt.Errorf("reading namespace %s: %w", name, err)
 	}
 	return namespace.DeletionTimestamp == nil, nil
 }

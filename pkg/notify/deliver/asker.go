@@ -38,6 +38,7 @@ func (a *Asker) Ask(ctx context.Context, url, key notify.SecretRef, id string, b
 	if failure != nil {
 		return Reply{}, failure
 	}
+	defer func() { _ = response.Body.Close() }() // all that is wanted was read
 	return readReply(response, most)
 }
 
@@ -61,12 +62,12 @@ func (a *Asker) Send(ctx context.Context, r Request, most int) (Reply, *Failure)
 	if failure != nil {
 		return Reply{}, failure
 	}
+	defer func() { _ = response.Body.Close() }() // all that is wanted was read
 	return readReply(response, most)
 }
 
 // readReply reads at most one byte more than most.
 func readReply(response *http.Response, most int) (Reply, *Failure) {
-	defer func() { _ = response.Body.Close() }() // all that is wanted was read
 	answer, err := io.ReadAll(io.LimitReader(response.Body, int64(most)+1))
 	if err != nil {
 		return Reply{}, networkFailure("reading the answer", err)

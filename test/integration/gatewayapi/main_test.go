@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 		admin = c
 		if err := install(config); err != nil {
 			fmt.Fprintln(os.Stderr, "installing the chart:", err)
-			os.Exit(1) //nolint:gocritic // the API server ends with its test
+			os.Exit(1)
 		}
 	}, func(e *envtest.Environment) { e.CRDs = definitions }))
 }

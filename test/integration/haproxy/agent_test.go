@@ -5,6 +5,7 @@
 package haproxy
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -144,7 +145,7 @@ func TestAnAgentThatIsStoppedAcknowledgesNothing(t *testing.T) {
 	p.publish(second)
 	poll.Until(t, patience, "the route is on the way", func() error {
 		if _, s, err := p.route(); err != nil || s.Stage != ads.OnTheWay {
-			return fmt.Errorf("it is %s (%v)", s.Stage, err)
+			return errors.Join(fmt.Errorf("it is %s", s.Stage), err)
 		}
 		return nil
 	})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -28,8 +29,8 @@ func murmur2(text string) uint32 {
 		h = h*m ^ k
 		data = data[4:]
 	}
-	for i := len(data) - 1; i >= 0; i-- {
-		h ^= uint32(data[i]) << (8 * i)
+	for i, b := range slices.Backward(data) {
+		h ^= uint32(b) << (8 * i)
 	}
 	if len(data) > 0 {
 		h *= m

@@ -194,12 +194,9 @@ func upstream(t testing.TB, name string, delay time.Duration) string {
 type client struct{ http.Client }
 
 func newClient() *client {
-	var dialer net.Dialer
 	return &client{http.Client{Transport: &http.Transport{
 		MaxConnsPerHost: 1,
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return dialer.DialContext(ctx, network, address)
-		},
+		DialContext:     new(net.Dialer).DialContext,
 	}}}
 }
 

@@ -63,7 +63,7 @@ func fillFleet(b *testing.B) int {
 		for i := range benchNamespaces {
 			must(b, admin.Create(b.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: benchNamespace(i)}}))
 		}
-		inParallel(b, fleet.objects, func(ctx context.Context, i int) error { return storeBaseline(ctx, i) })
+		inParallel(b, fleet.objects, storeBaseline)
 		inParallel(b, fleet.objects/10, func(ctx context.Context, i int) error {
 			p := newPlan(benchNamespace(i), fmt.Sprintf("plan-%04d", i))
 			return asAssessor.Create(ctx, p)
@@ -257,7 +257,7 @@ func listenTo(b *testing.B, p *servingProcess, connections *http.Client, token s
 	response, err := connections.Do(r)
 	must(b, err)
 	if response.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(response.Body) //nolint:errcheck // the status is what is wrong
+		body, _ := io.ReadAll(response.Body)
 		b.Fatalf("a stream: %d %s", response.StatusCode, body)
 	}
 	b.Cleanup(func() { _ = response.Body.Close() }) // the server may have closed it
