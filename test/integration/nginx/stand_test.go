@@ -5,7 +5,6 @@
 package nginx
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
