@@ -44,7 +44,7 @@ func TestNothingThatATenantWritesLeadsToACall(t *testing.T) {
 		}
 		for _, version := range crd.Spec.Versions {
 			for _, path := range leading("", version.Schema.OpenAPIV3Schema) {
-				if placeless[path] {
+				if placeless[path] || crd.Spec.Scope == apiextensionsv1.ClusterScoped && ofPlatform[crd.Name+path] {
 					continue
 				}
 				t.Errorf("%s %s has %s", crd.Name, version.Name, path)
@@ -59,6 +59,9 @@ func TestNothingThatATenantWritesLeadsToACall(t *testing.T) {
 var placeless = map[string]bool{
 	".status.observed[].readyEndpoints": true, ".status.components[].metrics[].during": true, ".spec.rollout.gates.webhooks": true,
 }
+
+// ofPlatform are places in kinds without a namespace, which the platform team writes. The rules of egress hold for them.
+var ofPlatform = map[string]bool{"trafficrouters.plumbline.dev.spec.webhook": true, "trafficrouters.plumbline.dev.spec.webhook.url": true}
 
 func leading(at string, schema *apiextensionsv1.JSONSchemaProps) []string {
 	var found []string
