@@ -21,6 +21,8 @@ const clockTick = 10 * time.Millisecond
 type Stat struct {
 	// Name of the program, at most 15 bytes of it.
 	Name string
+	// State is the letter of proc(5), such as T for a process that a signal has stopped.
+	State string
 	// Parent is the pid of the parent.
 	Parent int
 	// Processor is the time of the processors that the process used, user and system.
@@ -58,7 +60,7 @@ func parseStat(line []byte) (Stat, error) {
 	if err != nil {
 		return Stat{}, err
 	}
-	return Stat{Name: string(line[begin+1 : end]), Parent: parent, Processor: time.Duration(user+system) * clockTick}, nil
+	return Stat{Name: string(line[begin+1 : end]), State: fields[0], Parent: parent, Processor: time.Duration(user+system) * clockTick}, nil
 }
 
 // FindChild finds the only child of this process with a name, such as the API server,

@@ -19,9 +19,9 @@ func TestALineOfAProcessIsRead(t *testing.T) {
 		want Stat
 		bad  bool
 	}{
-		"a program": {line: "7 (sh) S 3 7 7 0 -1 0 0 0 0 0 120 30 0 0 20 0 1 0", want: Stat{"sh", 3, 1500 * time.Millisecond}},
+		"a program": {line: "7 (sh) S 3 7 7 0 -1 0 0 0 0 0 120 30 0 0 20 0 1 0", want: Stat{"sh", "S", 3, 1500 * time.Millisecond}},
 		"a name with spaces and parentheses": {
-			line: "7 (a) b (c) R 3 7 7 0 -1 0 0 0 0 0 1 0 0 0 20 0 1 0", want: Stat{"a) b (c", 3, 10 * time.Millisecond},
+			line: "7 (a) b (c) R 3 7 7 0 -1 0 0 0 0 0 1 0 0 0 20 0 1 0", want: Stat{"a) b (c", "R", 3, 10 * time.Millisecond},
 		},
 		"a line that was cut":   {line: "7 (sh) S 3", bad: true},
 		"a line without a name": {line: "7 sh S 3", bad: true},

@@ -8,14 +8,34 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
+
+	"github.com/plumbline-dev/plumbline/test/harness/procfs"
 )
 
-// Signal sends a signal, e.g. SIGSTOP for a process that hangs.
+// stopsWithin bounds the wait for a process to stop: its threads stop one by one, and may serve a request meanwhile.
+const stopsWithin = 10 * time.Second
+
+// Signal sends a signal, e.g. SIGSTOP for a process that hangs. It returns when a process that gets SIGSTOP has stopped.
 func (p *Process) Signal(sig syscall.Signal) error {
 	if err := p.cmd.Process.Signal(sig); err != nil {
 		return fmt.Errorf("sending %s to %s: %w", sig, p.cmd.Path, err)
 	}
-	return nil
+	if sig != syscall.SIGSTOP {
+		return nil
+	}
+	for limit := time.Now().Add(stopsWithin); ; <-time.After(time.Millisecond) {
+		stat, err := procfs.ReadStat(p.PID())
+		if err != nil {
+			return fmt.Errorf("waiting for %s to stop: %w", p.cmd.Path, err)
+		}
+		if stat.State == "T" {
+			return nil
+		}
+		if time.Now().After(limit) {
+			return fmt.Errorf("waited %s for %s to stop: its state is %s", stopsWithin, p.cmd.Path, stat.State)
+		}
+	}
 }
 
 // Kill ends the process at once, wherever it is, and waits for its end. A
