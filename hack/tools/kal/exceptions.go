@@ -43,6 +43,7 @@ var exceptions = []exception{
 	{"arrayofstruct", "GuardDefaultsSpec.Kinds", "its required fields, apiVersion and kind, stand in an inlined struct, which the linter does not follow"},
 	{"nodurations", "ResyncPeriod", "people write 3h here, on the object's annotation and on the command line alike; a CEL rule bounds the form and the value"},
 	{"nodurations", "RecheckInterval", "as ResyncPeriod"},
+	{"nodurations", "TrafficRouterSpec.Settle", "as ResyncPeriod"},
 	{"nodurations", "DelayAfter", "as ResyncPeriod"},
 	{"nodurations", "Stabilization", "as ResyncPeriod"},
 	{"nodurations", "RemediationHealth.Timeout", "as ResyncPeriod"},

@@ -111,6 +111,12 @@ type RouterRefusal struct {
 
 // TrafficRouterStatus is what is known of a router.
 type TrafficRouterStatus struct {
+	// conditions are the conditions Ready, Reconciling and Stalled.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// observedGeneration is the generation of the spec that the status describes.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -119,21 +125,17 @@ type TrafficRouterStatus struct {
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=64
 	Capabilities []string `json:"capabilities,omitempty"`
 	// version is the version that the router tells of itself.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Version string `json:"version,omitempty"`
 	// lastRefusal is the last request that failed since the present replica leads.
 	// +optional
 	LastRefusal *RouterRefusal `json:"lastRefusal,omitempty"`
-	// conditions are the conditions Ready, Reconciling and Stalled.
-	// +optional
-	// +listType=map
-	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=8
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // TrafficRouter is a program or an API that divides requests as releases say, beside or instead of the mesh.
