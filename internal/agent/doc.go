@@ -9,6 +9,6 @@
 // The loop alone has the state. One attempt to bring the program to its ports is under way at a time,
 // and all that comes meanwhile is part of the next attempt.
 //
-// With the discovery server away the agent holds what is in force. After a restart the agent begins
+// With the discovery server away the agent holds the effective resources. After a restart the agent begins
 // with the resources of its [Store], and the program with the files that are beside the store.
 package agent

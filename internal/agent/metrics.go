@@ -22,7 +22,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 			Name: "plumbline_agent_answers_total", Help: "Answers to the discovery server, by result: acknowledged or refused.",
 		}, []string{"result"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "plumbline_agent_unproven_total", Help: "Attempts that proved nothing, by reason: late, refused by the program, or error.",
+			Name: "plumbline_agent_unproven_total", Help: "Attempts without a proof, by reason: late, refused by the program, or error.",
 		}, []string{"reason"}),
 		proofs: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "plumbline_agent_proof_seconds", Help: "Time from the begin of an attempt to its proof.",

@@ -152,7 +152,7 @@ func (s Server) dial(address string) (*grpc.ClientConn, error) {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(authority) {
-		return nil, fmt.Errorf("reading the CA certificates: %s has none", s.CAFile)
+		return nil, fmt.Errorf("reading the CA certificates: %s has no certificate", s.CAFile)
 	}
 	conn, err := grpc.NewClient("dns:///"+address,
 		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, ServerName: s.Name, MinVersion: tls.VersionTLS13})),

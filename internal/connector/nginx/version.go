@@ -21,7 +21,7 @@ var versionLine = regexp.MustCompile(`nginx/([0-9]{1,5})\.([0-9]{1,5})\.([0-9]{1
 func ParseVersion(said string) (Version, error) {
 	parts := versionLine.FindStringSubmatch(said)
 	if parts == nil {
-		return Version{}, fmt.Errorf("reading the version of nginx: %.100q has none", said)
+		return Version{}, fmt.Errorf("reading the version of nginx: %.100q has no version", said)
 	}
 	var v Version
 	for i := range v {

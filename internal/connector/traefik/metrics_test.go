@@ -119,7 +119,7 @@ func TestStarvedVariations(t *testing.T) {
 		"a variation with all":               {shares(traffic.Total), seen(5_000, 500, 5_000), nil},
 		"steps each 250 ms at 1 %":           {shares(100), seen(6_320, 300, 0), []traffic.Starved{{Variation: "canary", Why: "it got 0 of 6320 requests, and its share is 1 %"}}},
 		"another Service changes each 0.3 s": {shares(200), seen(551, 23, 1), []traffic.Starved{{Variation: "canary", Why: "it got 1 of 551 requests, and its share is 2 %"}}},
-		"ten requests between reloads":       {shares(200), seen(640, 64, 3), []traffic.Starved{{Variation: "canary", Why: "the round robin starts anew after each 16 requests, and reaches a share of 2 % after 50"}}},
+		"ten requests between reloads":       {shares(200), seen(640, 64, 3), []traffic.Starved{{Variation: "canary", Why: "the round robin starts again after each 16 requests, and reaches a share of 2 % after 50"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if d := cmp.Diff(tc.want, traefik.FindStarved(tc.shares, tc.seen)); d != "" {

@@ -54,7 +54,7 @@ func (s Served) child(name string) (variation string, sequence uint64, err error
 	name = withoutProvider(name)
 	rest, is := strings.CutPrefix(name, s.Name()+"_")
 	if !is {
-		return "", 0, fmt.Errorf("service %s has the child %.80q, which is not ours", s.Name(), name)
+		return "", 0, fmt.Errorf("service %s has the child %.80q, which Plumbline does not make", s.Name(), name)
 	}
 	if number, is := strings.CutPrefix(rest, "_"); is {
 		sequence, err = strconv.ParseUint(number, 10, 64)

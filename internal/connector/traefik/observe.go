@@ -83,7 +83,7 @@ func (p Program) knows(split traffic.Split) (has uint64, knowledge traffic.Knowl
 		case s.Sequence == split.Sequence:
 			has, knowledge, why = 0, knowledge.Weaker(traffic.Contradicted), "it has other weights under the sequence"
 		default:
-			has, knowledge, why = min(has, s.Sequence), knowledge.Weaker(traffic.Unknown), "it has a split of before, or none"
+			has, knowledge, why = min(has, s.Sequence), knowledge.Weaker(traffic.Unknown), "it has another split, or is without one"
 		}
 	}
 	return has, knowledge, why

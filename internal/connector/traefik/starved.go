@@ -52,7 +52,7 @@ func FindStarved(shares traffic.Shares, seen Seen) []traffic.Starved {
 		between, known := requestsBetweenReloads(seen)
 		if known && attainable(p, between) < starvedPart*p {
 			starved = append(starved, traffic.Starved{Variation: share.Variation, Why: fmt.Sprintf(
-				"the round robin starts anew after each %.0f requests, and reaches a share of %s %% after %.0f", between, share.Weight.Percent(), math.Ceil(1/p))})
+				"the round robin starts again after each %.0f requests, and reaches a share of %s %% after %.0f", between, share.Weight.Percent(), math.Ceil(1/p))})
 		}
 	}
 	return starved

@@ -63,7 +63,7 @@ func judge(want expected, m memory) traffic.Observation {
 	case traffic.Accepted:
 		seen.Knowledge, seen.Acknowledged, seen.SettledAt = traffic.Accepted, 1, m.accepted.Add(want.settle)
 	case traffic.Unknown, traffic.NoProxies, traffic.Contradicted:
-		return late(a.Sequence, withMessage("the receiver does not know whether the split is in force", a.Message))
+		return late(a.Sequence, withMessage("the receiver does not know whether the split is effective", a.Message))
 	}
 	return seen
 }

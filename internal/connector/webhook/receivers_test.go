@@ -47,7 +47,7 @@ func TestAReceiverThatIsNotAsItShouldBe(t *testing.T) {
 		"another variation":             {answers(200, `{"sequence": 7, "knowledge": "Proven", "shares": {"stable": 9000, "green": 1000}}`), traffic.Contradicted, "the receiver gives 0 % to canary, want 10 %"},
 		"an earlier sequence":           {answers(200, `{"sequence": 6, "knowledge": "Proven"}`), traffic.Unknown, "the receiver has sequence 6"},
 		"a later sequence":              {answers(200, `{"sequence": 9, "knowledge": "Proven"}`), traffic.Contradicted, "the receiver has the later sequence 9"},
-		"no knowledge, with its reason": {answers(200, `{"sequence": 7, "knowledge": "Unknown", "message": "two of three edges"}`), traffic.Unknown, "not know whether the split is in force: two of three edges"},
+		"no knowledge, with its reason": {answers(200, `{"sequence": 7, "knowledge": "Unknown", "message": "two of three edges"}`), traffic.Unknown, "not know whether the split is effective: two of three edges"},
 		"knowledge of another kind":     {answers(200, `{"sequence": 7, "knowledge": "Sure"}`), traffic.Unknown, `knowledge "Sure" is not one of`},
 		"a page of HTML":                {answers(200, `<html>hello</html>`), traffic.Unknown, "not the JSON of an answer"},
 		"an empty answer":               {answers(200, ``), traffic.Unknown, "not the JSON of an answer"},

@@ -128,8 +128,8 @@ type ABReleaseSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="salt is immutable: another salt moves visitors; make another release"
 	Salt string `json:"salt,omitempty"`
-	// routers carry out the split together: a split is effective when each router has it. If
-	// unset, the proxies of the mesh carry it out.
+	// routers are the routers that carry out the split together. A split is effective when each
+	// router has it. If unset, the proxies of the mesh carry it out.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
