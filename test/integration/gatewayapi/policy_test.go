@@ -107,7 +107,7 @@ func TestTheDiscoveryServerChangesWeightsAndNothingElse(t *testing.T) {
 }
 
 func refusedByPolicy(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "the discovery server changes weights of routes")
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "the discovery server may only change weights")
 }
 
 // The API allows sixteen rules, and sixteen backends of each.
