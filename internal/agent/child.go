@@ -39,23 +39,16 @@ func (c *Child) Run(ctx context.Context, signals <-chan os.Signal, grace time.Du
 	case <-ctx.Done():
 		return nil
 	}
-	ended := make(chan error, 1)
-	go func() {
-		// The kernel kills the program when the thread ends that started it.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := c.cmd.Start()
-		if err == nil {
-			err = c.cmd.Wait()
-		}
-		ended <- err
-	}()
+	ended, err := c.launch()
+	if err != nil {
+		return fmt.Errorf("starting the program: %w", err)
+	}
 	for {
 		select {
 		case err := <-ended:
 			return fmt.Errorf("the program has ended: %w", errors.Join(err, errEnded))
 		case s := <-signals:
-			if number, is := s.(syscall.Signal); is && c.cmd.Process != nil {
+			if number, is := s.(syscall.Signal); is {
 				_ = c.cmd.Process.Signal(number) // it may end right now
 			}
 		case <-ctx.Done():
@@ -66,19 +59,31 @@ func (c *Child) Run(ctx context.Context, signals <-chan os.Signal, grace time.Du
 
 var errEnded = errors.New("the agent ends with it")
 
+// launch returns when the program has started; ended tells how the program ends.
+func (c *Child) launch() (ended <-chan error, err error) {
+	started, end := make(chan error), make(chan error, 1)
+	go func() {
+		// The kernel kills the program when the thread ends that started it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := c.cmd.Start()
+		started <- err
+		if err == nil {
+			end <- c.cmd.Wait()
+		}
+	}()
+	return end, <-started
+}
+
 func (c *Child) stop(ended <-chan error, grace time.Duration) error {
 	for _, s := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGKILL} {
-		if c.cmd.Process == nil {
-			return nil
-		}
 		target := c.cmd.Process.Pid
 		if s == syscall.SIGKILL {
 			target = -target // its workers as well
 		}
 		_ = syscall.Kill(target, s) // it may have ended
 		select {
-		case err := <-ended:
-			_ = err // that it was ended
+		case <-ended:
 			return nil
 		case <-time.After(grace):
 		}

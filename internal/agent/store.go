@@ -11,8 +11,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
+	"github.com/plumbline-dev/plumbline/internal/atomicfile"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
 )
 
@@ -88,24 +88,8 @@ func (s Store) Save(resources []*ads.Resource) error {
 		return fmt.Errorf("storing the resources: %w", err)
 	}
 	sum := sha256.Sum256(body)
-	if err := s.replace(append([]byte(storeHeader+hex.EncodeToString(sum[:])+"\n"), body...)); err != nil {
+	if err := atomicfile.Replace(s.Path, append([]byte(storeHeader+hex.EncodeToString(sum[:])+"\n"), body...), 0o600); err != nil {
 		return fmt.Errorf("storing the resources: %w", err)
-	}
-	return nil
-}
-
-func (s Store) replace(content []byte) error {
-	next, err := os.CreateTemp(filepath.Dir(s.Path), filepath.Base(s.Path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = next.Write(content)
-	err = errors.Join(err, next.Sync(), next.Close())
-	if err == nil {
-		err = os.Rename(next.Name(), s.Path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(next.Name()))
 	}
 	return nil
 }

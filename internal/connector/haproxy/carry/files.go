@@ -3,11 +3,11 @@
 package carry
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/plumbline-dev/plumbline/internal/atomicfile"
 	"github.com/plumbline-dev/plumbline/internal/connector/haproxy"
 )
 
@@ -21,26 +21,9 @@ func write(folder string, files haproxy.Files) error {
 		name    string
 		content []byte
 	}{{haproxy.MatchesFile, files.Matches}, {haproxy.SplitsFile, files.Splits}, {haproxy.ConfigFile, files.Config}} {
-		if err := replace(filepath.Join(folder, file.name), file.content); err != nil {
+		if err := atomicfile.Replace(filepath.Join(folder, file.name), file.content, 0o644); err != nil {
 			return fmt.Errorf("writing HAProxy's files: %w", err)
 		}
-	}
-	return nil
-}
-
-// replace has a file be there whole, before or after, also when the machine ends meanwhile.
-func replace(path string, content []byte) error {
-	next, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = next.Write(content)
-	err = errors.Join(err, next.Chmod(0o644), next.Sync(), next.Close()) //nolint:gosec // see write
-	if err == nil {
-		err = os.Rename(next.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(next.Name()))
 	}
 	return nil
 }

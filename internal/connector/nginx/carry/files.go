@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/plumbline-dev/plumbline/internal/atomicfile"
 	"github.com/plumbline-dev/plumbline/internal/connector/nginx"
 )
 
@@ -21,7 +22,7 @@ func write(folder string, files nginx.Files) error {
 		name    string
 		content []byte
 	}{{nginx.MainFile, files.Main}, {nginx.RequestFile, files.Request}, {nginx.ConfigFile, files.Config}} {
-		if err := replace(filepath.Join(folder, file.name), file.content); err != nil {
+		if err := atomicfile.Replace(filepath.Join(folder, file.name), file.content, 0o644); err != nil {
 			return fmt.Errorf("writing nginx's files: %w", err)
 		}
 	}
@@ -60,21 +61,4 @@ func copyUser(user, folder, checked string) (copied string, err error) {
 		return "", fmt.Errorf("copying nginx's configuration: %w", err)
 	}
 	return copied, nil
-}
-
-// replace has a file be there whole, before or after, also when the machine ends meanwhile.
-func replace(path string, content []byte) error {
-	next, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = next.Write(content)
-	err = errors.Join(err, next.Chmod(0o644), next.Sync(), next.Close()) //nolint:gosec // see write
-	if err == nil {
-		err = os.Rename(next.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(next.Name()))
-	}
-	return nil
 }
