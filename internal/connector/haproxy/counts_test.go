@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/connector/haproxy/runtimeapi"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
+	"github.com/plumbline-dev/plumbline/test/harness/portset"
 )
 
 var canaryArm = envoyname.Slot{Namespace: "shop", Service: "web", Port: 80, Variation: "canary"}
@@ -44,7 +45,7 @@ func TestCountsSinceASnapshot(t *testing.T) {
 }
 
 func TestASnapshotHasTheCountsOfArms(t *testing.T) {
-	p := divided(byHeader, 500, forced)
+	p := portset.Divided(portset.ByHeader, 500, portset.Force)
 	arm, forcedArm := BackendName(p, p.Arms[0]), BackendName(p, p.Arms[1])
 	got := SnapshotOf(runtimeapi.Info{PID: 7, Uptime: time.Minute}, []runtimeapi.Stat{
 		{Proxy: arm, Server: "s1", Answers2xx: 5, Answers5xx: 1},

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/test/harness/portset"
 )
 
 // drawnShares draws valid shares of 2 to 8 variations.
@@ -76,7 +77,7 @@ func TestAnEntrySaysWhatTheSegmentsSay(t *testing.T) {
 }
 
 func TestAnEditedEntryIsNoticed(t *testing.T) {
-	want, _ := EntryOf(divided(byHeader, 500))
+	want, _ := EntryOf(portset.Divided(portset.ByHeader, 500))
 	for name, tc := range map[string]struct{ value, want string }{
 		"as it should be":                 {"7:canary:500:stable", ""},
 		"an older sequence":               {"6:canary:100:stable", "has sequence 6, want 7"},

@@ -17,6 +17,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
+	"github.com/plumbline-dev/plumbline/test/harness/portset"
 )
 
 var options = Options{Folder: "/plumbline", Instance: "test"}
@@ -34,7 +35,7 @@ func render(t *testing.T, ports ...envoyxds.Port) Files {
 
 // The files are also what a real HAProxy is given (test/integration/haproxy).
 func TestGolden(t *testing.T) {
-	for name, ports := range sets() {
+	for name, ports := range portset.Sets(portset.Differences{RetriesOff: true, Cookie: "a%$#b"}) {
 		t.Run(name, func(t *testing.T) {
 			files := render(t, ports...)
 			var all strings.Builder
@@ -51,29 +52,29 @@ func TestGolden(t *testing.T) {
 
 // A reload closes connections that are idle, so nothing that the Runtime API can change needs one.
 func TestOnlyStructureNeedsAReload(t *testing.T) {
-	before := divided(byHeader, 500, forced)
+	before := portset.Divided(portset.ByHeader, 500, portset.Force)
 	tests := map[string]struct {
 		change func(*envoyxds.Port)
 		reload bool
 	}{
 		"nothing":            {func(*envoyxds.Port) {}, false},
-		"a weight":           {func(p *envoyxds.Port) { p.Division.Segments = segments(5_000) }, false},
+		"a weight":           {func(p *envoyxds.Port) { p.Division.Segments = portset.Segments(5_000) }, false},
 		"a sequence":         {func(p *envoyxds.Port) { p.Sequence++ }, false},
-		"all for the canary": {func(p *envoyxds.Port) { p.Division.Segments = segments(traffic.Total) }, false},
-		"an endpoint":        {func(p *envoyxds.Port) { p.Arms[0].Own = addresses("10.1.0.9:8080") }, false},
-		"an endpoint more":   {func(p *envoyxds.Port) { p.Arms[0].Own = addresses("10.1.0.3:8080", "10.1.0.9:8080") }, false},
+		"all for the canary": {func(p *envoyxds.Port) { p.Division.Segments = portset.Segments(traffic.Total) }, false},
+		"an endpoint":        {func(p *envoyxds.Port) { p.Arms[0].Own = portset.Addresses("10.1.0.9:8080") }, false},
+		"an endpoint more":   {func(p *envoyxds.Port) { p.Arms[0].Own = portset.Addresses("10.1.0.3:8080", "10.1.0.9:8080") }, false},
 		"no endpoint":        {func(p *envoyxds.Port) { p.Arms[0].Own, p.Arms[0].Failover = nil, nil }, false},
 		"more endpoints than slots": {func(p *envoyxds.Port) {
-			p.Arms[0].Own = addresses("10.1.0.3:1", "10.1.0.3:2", "10.1.0.3:3", "10.1.0.3:4", "10.1.0.3:5")
+			p.Arms[0].Own = portset.Addresses("10.1.0.3:1", "10.1.0.3:2", "10.1.0.3:3", "10.1.0.3:4", "10.1.0.3:5")
 		}, true},
 		"a salt":                         {func(p *envoyxds.Port) { p.Division.Salt = "s2" }, true},
 		"another header for visitors":    {func(p *envoyxds.Port) { p.Division.Key.Name = "x-account" }, true},
-		"a variation":                    {three, true},
+		"a variation":                    {portset.AddThird, true},
 		"another value of a header":      {func(p *envoyxds.Port) { p.Division.Forced[3].Value = "gamma" }, true},
 		"a time-out":                     {func(p *envoyxds.Port) { p.Connect = time.Minute }, true},
 		"no retries":                     {func(p *envoyxds.Port) { p.RetriesOff = true }, true},
 		"HTTP/2":                         {func(p *envoyxds.Port) { p.Protocol = ir.HTTP2 }, true},
-		"the end of the split":           {func(p *envoyxds.Port) { p.Division, p.Arms = nil, web().Arms }, true},
+		"the end of the split":           {func(p *envoyxds.Port) { p.Division, p.Arms = nil, portset.Web().Arms }, true},
 		"the Service is not known now":   {func(p *envoyxds.Port) { p.Unavailable, p.Division, p.Arms = true, nil, nil }, true},
 		"a second port, by another name": {func(p *envoyxds.Port) { p.Number = 81 }, true},
 	}
@@ -84,7 +85,7 @@ func TestOnlyStructureNeedsAReload(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			after := divided(byHeader, 500, forced)
+			after := portset.Divided(portset.ByHeader, 500, portset.Force)
 			tc.change(&after)
 			is, err := Render(options, []envoyxds.Port{after}, PlaceArms(arms, []envoyxds.Port{after}, idle))
 			if err != nil {
@@ -103,18 +104,18 @@ func TestAnEntryBelongsToItsRules(t *testing.T) {
 		e, _ := EntryOf(p)
 		return e.Key
 	}
-	before := of(divided(byHeader, 500, forced))
+	before := of(portset.Divided(portset.ByHeader, 500, portset.Force))
 	for name, tc := range map[string]struct {
 		port envoyxds.Port
 		same bool
 	}{
-		"a weight and a sequence": {divided(byHeader, 900, forced, func(p *envoyxds.Port) { p.Sequence = 8 }), true},
-		"endpoints":               {divided(byHeader, 500, forced, func(p *envoyxds.Port) { p.Arms[0].Own = nil }), true},
-		"time-outs":               {divided(byHeader, 500, forced, func(p *envoyxds.Port) { p.Idle = time.Minute }), true},
-		"a salt":                  {divided(byHeader, 500, forced, func(p *envoyxds.Port) { p.Division.Salt = "s2" }), false},
-		"a kind of key":           {divided(traffic.Key{Kind: traffic.ByCookie, Name: "x-user"}, 500, forced), false},
-		"forced requests":         {divided(byHeader, 500), false},
-		"a variation":             {divided(byHeader, 500, three), false},
+		"a weight and a sequence": {portset.Divided(portset.ByHeader, 900, portset.Force, func(p *envoyxds.Port) { p.Sequence = 8 }), true},
+		"endpoints":               {portset.Divided(portset.ByHeader, 500, portset.Force, func(p *envoyxds.Port) { p.Arms[0].Own = nil }), true},
+		"time-outs":               {portset.Divided(portset.ByHeader, 500, portset.Force, func(p *envoyxds.Port) { p.Idle = time.Minute }), true},
+		"a salt":                  {portset.Divided(portset.ByHeader, 500, portset.Force, func(p *envoyxds.Port) { p.Division.Salt = "s2" }), false},
+		"a kind of key":           {portset.Divided(traffic.Key{Kind: traffic.ByCookie, Name: "x-user"}, 500, portset.Force), false},
+		"forced requests":         {portset.Divided(portset.ByHeader, 500), false},
+		"a variation":             {portset.Divided(portset.ByHeader, 500, portset.AddThird), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if after := of(tc.port); (after == before) != tc.same {
@@ -138,26 +139,26 @@ func TestWhatHAProxyCannotCarryOutIsRefused(t *testing.T) {
 		"an override with a parenthesis":    {func(p *envoyxds.Port) { p.Division.Forced[0].Header = "a)b" }, `header "a)b"`},
 		"a value with a line end":           {func(p *envoyxds.Port) { p.Division.Forced[0].Value = "a\nb" }, "no value of a header"},
 		"a salt with a parenthesis":         {func(p *envoyxds.Port) { p.Division.Salt = "s)" }, "the salt"},
-		"a domain with a line end":          {func(p *envoyxds.Port) { p.Division.Key = byVisitor; p.Division.Key.Domain = "a\nb" }, "the cookie's domain"},
+		"a domain with a line end":          {func(p *envoyxds.Port) { p.Division.Key = portset.ByVisitor; p.Division.Key.Domain = "a\nb" }, "the cookie's domain"},
 		"a Service with a brace":            {func(p *envoyxds.Port) { p.Service = "web}" }, `"shop/web}"`},
 		"a Service of 253 characters":       {func(p *envoyxds.Port) { p.Service = strings.Repeat("a", 253) }, "is not named as Kubernetes names it"},
 		"a Service with an underscore":      {func(p *envoyxds.Port) { p.Service = "web_80" }, `"shop/web_80"`},
 		"a namespace without name":          {func(p *envoyxds.Port) { p.Namespace = "" }, `"/web"`},
 		"a variation with a dollar":         {func(p *envoyxds.Port) { p.Arms[0].Variation = "$HOME" }, `"$HOME"`},
 		"a kind of key that is not known":   {func(p *envoyxds.Port) { p.Division.Key.Kind = 9 }, "by kind 9"},
-		"a layout with too many segments":   {func(p *envoyxds.Port) { p.Division.Segments = slices.Repeat(segments(500), 2) }, "4 segments"},
+		"a layout with too many segments":   {func(p *envoyxds.Port) { p.Division.Segments = slices.Repeat(portset.Segments(500), 2) }, "4 segments"},
 		"all mistakes of a port are listed": {func(p *envoyxds.Port) { p.Request = time.Second; p.Division.Salt = "" }, "the salt"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := divided(byHeader, 500, forced)
+			p := portset.Divided(portset.ByHeader, 500, portset.Force)
 			tc.change(&p)
-			_, err := Render(options, []envoyxds.Port{web(), p}, nil)
+			_, err := Render(options, []envoyxds.Port{portset.Web(), p}, nil)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
 	}
-	if err := Check(divided(byHeader, 500, forced, three)); err != nil {
+	if err := Check(portset.Divided(portset.ByHeader, 500, portset.Force, portset.AddThird)); err != nil {
 		t.Errorf("a port is refused: %v", err)
 	}
 }
@@ -178,8 +179,8 @@ func TestOptionsThatWouldBreakTheFilesAreRefused(t *testing.T) {
 }
 
 func TestNamesOfBackendsAreRead(t *testing.T) {
-	p := divided(byHeader, 500, forced)
-	for _, a := range append(p.Arms, web().Arms...) {
+	p := portset.Divided(portset.ByHeader, 500, portset.Force)
+	for _, a := range append(p.Arms, portset.Web().Arms...) {
 		slot, ours := ParseBackend(BackendName(p, a))
 		if !ours || slot.Namespace != "shop" || slot.Service != "web" || slot.Port != 80 || slot.Variation != a.Variation || slot.Forced != a.Forced {
 			t.Errorf("%s is read as %+v (%v)", BackendName(p, a), slot, ours)
@@ -215,7 +216,7 @@ func TestWhateverAPortHasItIsRefusedOrHarmless(t *testing.T) {
 		either := func(harmless, what string) string {
 			return rapid.SampledFrom([]string{harmless, hostile(t, what)}).Draw(t, what+" or not")
 		}
-		p := divided(traffic.Key{Kind: kind, Name: "x-user"}, 500, forced)
+		p := portset.Divided(traffic.Key{Kind: kind, Name: "x-user"}, 500, portset.Force)
 		p.Division.Salt = "s1"
 		harmless, err := Render(options, []envoyxds.Port{p}, PlaceArms(nil, []envoyxds.Port{p}, idle))
 		if err != nil {

@@ -11,12 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/plumbline-dev/plumbline/test/harness/portset"
 )
 
 func compareAddresses(a, b netip.AddrPort) bool { return a == b }
 
 func TestPlace(t *testing.T) {
-	a, b, c := addresses("10.0.0.1:80")[0], addresses("10.0.0.2:80")[0], addresses("10.0.0.3:80")[0]
+	a, b, c := portset.Addresses("10.0.0.1:80")[0], portset.Addresses("10.0.0.2:80")[0], portset.Addresses("10.0.0.3:80")[0]
 	tests := map[string]struct {
 		slots  []Slot
 		wanted []netip.AddrPort
@@ -33,12 +35,12 @@ func TestPlace(t *testing.T) {
 		"a slot that drained may be given away":   {[]Slot{{a, Draining}}, []netip.AddrPort{b}, nil, []Slot{{b, Serving}}},
 		"a slot that drains is not given away":    {[]Slot{{a, Draining}}, []netip.AddrPort{b}, []int{0}, []Slot{{a, Draining}, {b, Serving}, {}, {}, {}}},
 		"missing slots double": {
-			[]Slot{{a, Serving}, {b, Serving}, {c, Serving}, {addresses("10.0.0.5:80")[0], Draining}, {addresses("10.0.0.6:80")[0], Draining}},
-			addresses("10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80", "10.0.0.4:80"),
+			[]Slot{{a, Serving}, {b, Serving}, {c, Serving}, {portset.Addresses("10.0.0.5:80")[0], Draining}, {portset.Addresses("10.0.0.6:80")[0], Draining}},
+			portset.Addresses("10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80", "10.0.0.4:80"),
 			[]int{3, 4},
 			[]Slot{
-				{a, Serving}, {b, Serving}, {c, Serving}, {addresses("10.0.0.5:80")[0], Draining}, {addresses("10.0.0.6:80")[0], Draining},
-				{addresses("10.0.0.4:80")[0], Serving}, {}, {}, {}, {},
+				{a, Serving}, {b, Serving}, {c, Serving}, {portset.Addresses("10.0.0.5:80")[0], Draining}, {portset.Addresses("10.0.0.6:80")[0], Draining},
+				{portset.Addresses("10.0.0.4:80")[0], Serving}, {}, {}, {}, {},
 			},
 		},
 		"an endpoint that is named twice is served": {nil, []netip.AddrPort{a, a}, nil, []Slot{{a, Serving}, {}, {}, {}}},
@@ -63,7 +65,7 @@ func TestWhateverEndpointsComeAndGo(t *testing.T) {
 			var wanted []netip.AddrPort
 			for i := range 6 {
 				if rapid.Bool().Draw(t, "wanted") {
-					wanted = append(wanted, addresses(fmt.Sprintf("10.0.0.%d:80", i+1))...)
+					wanted = append(wanted, portset.Addresses(fmt.Sprintf("10.0.0.%d:80", i+1))...)
 				}
 			}
 			busy := map[int]bool{}

@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
+	"github.com/plumbline-dev/plumbline/test/harness/portset"
 )
 
 var options = Options{Folder: "/plumbline", KeepaliveMin: 5 * time.Second, Shutdown: time.Hour}
@@ -30,7 +31,7 @@ func render(t *testing.T, ports ...envoyxds.Port) Files {
 
 // The files are also what a real nginx is given (test/integration/nginx).
 func TestGolden(t *testing.T) {
-	for name, ports := range sets() {
+	for name, ports := range portset.Sets(portset.Differences{Cookie: "a.b-c"}) {
 		t.Run(name, func(t *testing.T) {
 			files := render(t, ports...)
 			var all strings.Builder
@@ -46,24 +47,24 @@ func TestGolden(t *testing.T) {
 }
 
 func TestOnlyEndpointsWait(t *testing.T) {
-	before := render(t, divided(byHeader, 500, forced))
+	before := render(t, portset.Divided(portset.ByHeader, 500, portset.Force))
 	reloaded := time.Unix(1_000, 0)
 	for name, tc := range map[string]struct {
 		change func(*envoyxds.Port)
 		after  time.Duration
 		want   time.Duration
 	}{
-		"an endpoint, at once":         {func(p *envoyxds.Port) { p.Arms[0].Own = addresses("10.1.0.9:8080") }, 0, time.Second},
-		"an endpoint, soon":            {func(p *envoyxds.Port) { p.Arms[0].Own = addresses("10.1.0.9:8080") }, 300 * time.Millisecond, 700 * time.Millisecond},
-		"an endpoint, a second later":  {func(p *envoyxds.Port) { p.Arms[0].Own = addresses("10.1.0.9:8080") }, time.Second, 0},
+		"an endpoint, at once":         {func(p *envoyxds.Port) { p.Arms[0].Own = portset.Addresses("10.1.0.9:8080") }, 0, time.Second},
+		"an endpoint, soon":            {func(p *envoyxds.Port) { p.Arms[0].Own = portset.Addresses("10.1.0.9:8080") }, 300 * time.Millisecond, 700 * time.Millisecond},
+		"an endpoint, a second later":  {func(p *envoyxds.Port) { p.Arms[0].Own = portset.Addresses("10.1.0.9:8080") }, time.Second, 0},
 		"a clock that was put back":    {func(p *envoyxds.Port) { p.Arms[0].Own = nil }, -time.Hour, time.Second},
 		"the last endpoint of an arm":  {func(p *envoyxds.Port) { p.Arms[0].Own, p.Arms[0].Failover = nil, nil }, 0, time.Second},
-		"a weight":                     {func(p *envoyxds.Port) { p.Division.Segments = segments(501) }, 0, 0},
+		"a weight":                     {func(p *envoyxds.Port) { p.Division.Segments = portset.Segments(501) }, 0, 0},
 		"a sequence":                   {func(p *envoyxds.Port) { p.Sequence++ }, 0, 0},
 		"an endpoint and the sequence": {func(p *envoyxds.Port) { p.Arms[0].Own, p.Sequence = nil, 8 }, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := divided(byHeader, 500, forced)
+			p := portset.Divided(portset.ByHeader, 500, portset.Force)
 			tc.change(&p)
 			after := render(t, p)
 			if after.Generation == before.Generation {
@@ -91,7 +92,7 @@ func TestWhatNginxCannotCarryOutIsRefused(t *testing.T) {
 		"a header of 253 characters":      {func(p *envoyxds.Port) { p.Division.Key.Name = strings.Repeat("a", 253) }, "has a character"},
 		"a value with a line end":         {func(p *envoyxds.Port) { p.Division.Forced[0].Value = "a\nb" }, "no value of a header"},
 		"a salt with a dollar":            {func(p *envoyxds.Port) { p.Division.Salt = "$a" }, "the salt"},
-		"a domain with a quote":           {func(p *envoyxds.Port) { p.Division.Key = byVisitor; p.Division.Key.Domain = `a"b` }, "the cookie's domain"},
+		"a domain with a quote":           {func(p *envoyxds.Port) { p.Division.Key = portset.ByVisitor; p.Division.Key.Domain = `a"b` }, "the cookie's domain"},
 		"a Service with a brace":          {func(p *envoyxds.Port) { p.Service = "web}" }, `"shop/web}"`},
 		"a Service of 253 characters":     {func(p *envoyxds.Port) { p.Service = strings.Repeat("a", 253) }, "is not named as Kubernetes names it"},
 		"a variation with a dollar":       {func(p *envoyxds.Port) { p.Arms[0].Variation = "$HOME" }, `"$HOME"`},
@@ -99,12 +100,12 @@ func TestWhatNginxCannotCarryOutIsRefused(t *testing.T) {
 		"a header that forces to no arm":  {func(p *envoyxds.Port) { p.Division.Forced[0].Variation = "other" }, `variation "other" has no arm`},
 		"segments that are not all":       {func(p *envoyxds.Port) { p.Division.Segments[0].Weight++ }, "10001 of 10000"},
 		"a kind of key that is not known": {func(p *envoyxds.Port) { p.Division.Key.Kind = 9 }, "by kind 9"},
-		"a cookie for visitors of gRPC":   {func(p *envoyxds.Port) { p.Division.Key, p.Protocol = byVisitor, ir.HTTP2 }, "grpc_pass"},
+		"a cookie for visitors of gRPC":   {func(p *envoyxds.Port) { p.Division.Key, p.Protocol = portset.ByVisitor, ir.HTTP2 }, "grpc_pass"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := divided(byHeader, 500, forced)
+			p := portset.Divided(portset.ByHeader, 500, portset.Force)
 			tc.change(&p)
-			if _, err := Render(options, []envoyxds.Port{web(), p}); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := Render(options, []envoyxds.Port{portset.Web(), p}); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
@@ -117,9 +118,9 @@ func TestWhatNginxCannotCarryOutIsRefused(t *testing.T) {
 }
 
 func TestNamesOfUpstreamsAreRead(t *testing.T) {
-	p := divided(byHeader, 500, forced)
+	p := portset.Divided(portset.ByHeader, 500, portset.Force)
 	p.Namespace, p.Service = "my-shop", "a--b"
-	for _, a := range append(p.Arms, web().Arms...) {
+	for _, a := range append(p.Arms, portset.Web().Arms...) {
 		arm, sequence, ours := ParseUpstream(UpstreamName(p, a))
 		if !ours || sequence != 7 || arm.Namespace != p.Namespace || arm.Service != p.Service || arm.Port != 80 || arm.Variation != a.Variation || arm.Forced != a.Forced {
 			t.Errorf("%s is read as %+v with %d (%v)", UpstreamName(p, a), arm, sequence, ours)
@@ -152,7 +153,7 @@ func TestEachPortIsRefusedOrHarmless(t *testing.T) {
 		either := func(harmless, what string) string {
 			return rapid.SampledFrom([]string{harmless, hostile(t, what)}).Draw(t, what+" or not")
 		}
-		p := divided(traffic.Key{Kind: traffic.KeyKind(rapid.IntRange(0, 3).Draw(t, "kind")), Name: "x-user"}, 500, forced)
+		p := portset.Divided(traffic.Key{Kind: traffic.KeyKind(rapid.IntRange(0, 3).Draw(t, "kind")), Name: "x-user"}, 500, portset.Force)
 		p.Division.Salt = "s1"
 		harmless, err := Render(options, []envoyxds.Port{p})
 		if err != nil {
