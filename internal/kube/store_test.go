@@ -5,6 +5,7 @@ package kube
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -365,5 +366,28 @@ func TestTheWatchTellsHowFarItIs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A status is written often. Its versions have one copy of the metadata, and a write of the metadata has a copy of its own.
+func TestVersionsOfEqualContentHaveOneCopyOfTheirMetadata(t *testing.T) {
+	annotated := func(rv int, stamp string) *Object {
+		o := version("u", rv, "a")
+		o.Annotations, o.Labels = map[string]string{"stamp": stamp}, map[string]string{"app": "web"}
+		return o
+	}
+	s, _ := newTestStore()
+	first, second, third := annotated(1, "alice"), annotated(2, "alice"), annotated(3, "bob")
+	for i, o := range []*Object{first, second, third} {
+		if moved, _ := s.advance(web, o, true); moved != (i != 1) {
+			t.Errorf("version %d moved the object: %t", i+1, moved)
+		}
+	}
+	one := func(x, y map[string]string) bool { return reflect.ValueOf(x).Pointer() == reflect.ValueOf(y).Pointer() }
+	if !one(first.Annotations, second.Annotations) || !one(first.Labels, second.Labels) || second.ResourceVersion != "2" {
+		t.Errorf("the second version has a copy of its own: %+v", second.ObjectMeta)
+	}
+	if one(second.Annotations, third.Annotations) || third.Annotations["stamp"] != "bob" {
+		t.Errorf("the third version has the metadata of before: %+v", third.ObjectMeta)
 	}
 }
