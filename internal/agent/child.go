@@ -83,7 +83,7 @@ func (c *Child) stop(ended <-chan error, grace time.Duration) error {
 		}
 		_ = syscall.Kill(target, s) // it may have ended
 		select {
-		case <-ended:
+		case <-ended: //nolint:errcheck // The program was told to end, so each way of ending is the wanted one.
 			return nil
 		case <-time.After(grace):
 		}
