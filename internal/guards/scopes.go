@@ -131,7 +131,7 @@ func (s Scopes) addGuard(ref specguard.GuardRef, spec *v1alpha1.GuardSpec, befor
 		s.add(ref.Namespace, schema.GroupKind{})
 		return
 	}
-	for _, r := range spec.Resources {
+	for _, r := range specguard.ListResources(spec) {
 		s.add(ref.Namespace, schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind)).GroupKind())
 	}
 }

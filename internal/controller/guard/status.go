@@ -297,17 +297,17 @@ func (c *Status) suspension(conditions condition.Set, spec *v1alpha1.GuardSpec) 
 func (c *Status) failing(spec *v1alpha1.GuardSpec, snapshot *guards.Snapshot) string {
 	var failing []string
 	listed := ""
-	for i, r := range spec.Resources {
-		resource, served := snapshot.FindJudgedVersion(r)
+	for _, r := range specguard.ListResources(spec) {
+		resource, served := snapshot.FindJudgedVersion(r.GuardedResource)
 		if !served {
 			continue
 		}
 		health := c.Kinds.Health(resource.GVK)
 		switch {
 		case health.Failure != nil:
-			failing = append(failing, fmt.Sprintf("spec.resources[%d]: %s cannot be read: %v", i, r.Kind, health.Failure))
+			failing = append(failing, fmt.Sprintf("%s: %s cannot be read: %v", r.Path, r.Kind, health.Failure))
 		case !health.Synced && listed == "":
-			listed = fmt.Sprintf("spec.resources[%d]: %s is being listed", i, r.Kind)
+			listed = fmt.Sprintf("%s: %s is being listed", r.Path, r.Kind)
 		}
 	}
 	if len(failing) > 0 {

@@ -149,15 +149,25 @@ type Suspension struct {
 }
 
 // GuardSpec is the part that SpecGuard and ClusterSpecGuard share.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.resources) && size(self.resources) > 0) || (has(self.categories) && size(self.categories) > 0)",message="name at least one kind in resources, or one category in categories",fieldPath=".resources",reason=FieldValueRequired
 type GuardSpec struct {
-	// resources are the kinds that are guarded.
-	// +required
+	// resources are single kinds that are guarded.
+	// +optional
 	// +listType=map
 	// +listMapKey=apiVersion
 	// +listMapKey=kind
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Resources []GuardedResource `json:"resources,omitempty"`
+	// categories are lists of kinds that are guarded: Workloads (Deployments, StatefulSets,
+	// DaemonSets, CronJobs), Networking (Services, Ingresses, NetworkPolicies), RBAC (Roles,
+	// RoleBindings, ServiceAccounts), Configuration (ConfigMaps, LimitRanges, ResourceQuotas),
+	// Availability (HorizontalPodAutoscalers, PodDisruptionBudgets) and Storage
+	// (PersistentVolumeClaims). A later version may add kinds to a category.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=6
+	Categories []ResourceCategory `json:"categories,omitempty"`
 	// selector picks objects by label. If unset, every object of the resources is guarded. An
 	// empty selector is refused: it reads like a mistake.
 	// +optional
