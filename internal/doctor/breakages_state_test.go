@@ -28,8 +28,8 @@ func guardBreakages() map[string]map[string]breakage {
 	}
 	return map[string]map[string]breakage{
 		"guards.coverage": {
-			"no guards":                      guards(),
-			"a kind that is not registered":  guards(specGuard("shop", "jobs", v1alpha1.GuardModeWarn, "Job")),
+			"no guards":                     guards(),
+			"a kind that is not registered": guards(specGuard("shop", "jobs", v1alpha1.GuardModeWarn, "Job")),
 			"a category that is not registered": guards(changed(specGuard("shop", "jobs", v1alpha1.GuardModeWarn, "Deployment"), func(g *Guard) {
 				g.Spec.Categories = []v1alpha1.ResourceCategory{v1alpha1.CategoryConfiguration}
 			})),

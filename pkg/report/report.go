@@ -187,6 +187,9 @@ func timeOf(b *v1alpha1.Baseline) metav1.Timestamp {
 	case b.Spec.Authorized != nil:
 		since = b.Spec.Authorized.AuthorizationTime
 	}
+	if since.IsZero() {
+		return metav1.Timestamp{}
+	}
 	return metav1.Timestamp{Seconds: since.Unix()}
 }
 

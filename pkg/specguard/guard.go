@@ -65,6 +65,7 @@ type Guard struct {
 	mode       v1alpha1.GuardMode
 	trusted    writers
 	acceptBy   *acceptors // nil: each user with the right
+	exceptions bool       // of tenants apply to a cluster guard
 	expected   []expectedRule
 	ignore     []canon.Path
 	// excluded is ignore and the benign paths, ready for hashing: with a single

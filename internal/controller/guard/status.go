@@ -128,13 +128,14 @@ func (c *Status) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	counted := round{again: c.again(snapshot)}
+	written := round{again: c.again(snapshot)}
 	failed := errors.Join(
-		c.writeGuards(ctx, snapshot, counts, &counted),
-		c.writeClusterGuards(ctx, snapshot, counts, &counted),
+		c.writeGuards(ctx, snapshot, counts.byGuard, &written),
+		c.writeClusterGuards(ctx, snapshot, counts.byGuard, &written),
+		c.writeExceptions(ctx, snapshot, counts.byException, &written),
 	)
-	c.Metrics.set(counted.frozen)
-	return reconcile.Result{RequeueAfter: counted.again}, failed
+	c.Metrics.set(written.frozen)
+	return reconcile.Result{RequeueAfter: written.again}, failed
 }
 
 // round is what one count of all guards has found, and when to count again.

@@ -188,4 +188,3 @@ func wrapWrite(operation string, object *unstructured.Unstructured, err error) e
 	}
 	return fmt.Errorf("%s %s %s/%s: %w", operation, object.GetKind(), object.GetNamespace(), object.GetName(), err)
 }
-

@@ -20,6 +20,7 @@ type Guard struct {
 	NamespaceSelector    *metav1.LabelSelector               `json:"namespaceSelector,omitempty"`
 	TrustedWriters       v1alpha1.Writers                    `json:"trustedWriters"`
 	AcceptBy             *v1alpha1.Writers                   `json:"acceptBy,omitempty"`
+	Exceptions           Word[v1alpha1.GuardExceptions]      `json:"exceptions,omitempty"`
 	ExpectedWriters      []v1alpha1.ExpectedWriter           `json:"expectedWriters,omitempty"`
 	Ignore               []string                            `json:"ignore,omitempty"`
 	ResyncPeriod         *Duration                           `json:"resyncPeriod,omitempty"`

@@ -312,6 +312,11 @@ type ClusterGuardSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="(has(self.users) && size(self.users) > 0) || (has(self.groups) && size(self.groups) > 0) || (has(self.serviceAccounts) && size(self.serviceAccounts) > 0) || (has(self.serviceAccountNamespaces) && size(self.serviceAccountNamespaces) > 0)",message="an empty list would let no user accept; leave acceptBy out to let the rights decide"
 	AcceptBy *Writers `json:"acceptBy,omitempty"`
+	// exceptions decides whether SpecGuardExceptions of a namespace apply to the objects that this
+	// guard selects.
+	// +optional
+	// +default="Forbidden"
+	Exceptions GuardExceptions `json:"exceptions,omitempty"`
 }
 
 // ClusterSpecGuard guards objects in many namespaces; it belongs to the platform team.
