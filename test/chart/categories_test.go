@@ -19,9 +19,9 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 )
 
-// registered is one kind of a category in the file of the chart, in the form of an entry of
+// categoryKind is one kind of a category in the file of the chart, in the form of an entry of
 // guard.resources.
-type registered struct {
+type categoryKind struct {
 	Group    string `json:"group"`
 	Version  string `json:"version"`
 	Resource string `json:"resource"`
@@ -30,10 +30,10 @@ type registered struct {
 }
 
 func TestTheChartRegistersTheKindsThatACategoryOfAGuardHas(t *testing.T) {
-	categories := map[v1alpha1.ResourceCategory][]registered{}
+	categories := map[v1alpha1.ResourceCategory][]categoryKind{}
 	for _, c := range specguard.Categories() {
 		for _, k := range c.Kinds {
-			categories[c.Name] = append(categories[c.Name], registered{k.Group, k.Version, k.Resource, k.Scale, k.Kind})
+			categories[c.Name] = append(categories[c.Name], categoryKind{k.Group, k.Version, k.Resource, k.Scale, k.Kind})
 		}
 	}
 	raw, err := json.MarshalIndent(categories, "", "  ")

@@ -15,7 +15,7 @@ const smallestException = `{resources: [{apiVersion: apps/v1, kind: Deployment}]
 func TestSpecGuardException_Fields(t *testing.T) {
 	cases := resourceCases(16)
 	maps.Copy(cases, pointerCases("paths", "spec.paths"))
-	maps.Copy(cases, exceptionCases())
+	maps.Copy(cases, specGuardExceptionCases())
 	for name, tc := range cases { // of guards, for which paths are optional
 		if strings.HasPrefix(name, "no paths") || strings.Contains(tc.spec, "paths: []") {
 			delete(cases, name)
@@ -24,7 +24,7 @@ func TestSpecGuardException_Fields(t *testing.T) {
 	runSpecCases(t, "SpecGuardException", smallestException, cases)
 }
 
-func exceptionCases() map[string]specCase {
+func specGuardExceptionCases() map[string]specCase {
 	return map[string]specCase{
 		"the smallest exception is accepted":          {},
 		"an exception of a category is accepted":      {spec: "{resources: null, categories: [Workloads]}"},
