@@ -226,7 +226,7 @@ func newSetup(opts *assessor.Options, config *rest.Config, log logr.Logger) (ass
 		MaxConcurrentChecks: opts.MaxConcurrentChecks, ObjectCacheBytes: opts.ObjectCacheBytes,
 		StampedGroups: options.SplitList(opts.StampedGroups), Registered: opts.Registered,
 		Rules:       specguard.Config{Key: key, Grace: opts.RecordGrace, Stamp: stampSource(opts)},
-		StampPolicy: opts.StampPolicy, Rollouts: opts.Rollouts,
+		StampPolicy: opts.StampPolicy, Rollouts: opts.Rollouts, Reports: opts.Reports,
 		Effectiveness: assessor.Effectiveness{
 			Enabled: opts.Effectiveness, MaxConcurrent: opts.MaxConcurrentAssessments,
 			Prometheus: opts.Prometheus.Config, Alertmanager: opts.Alertmanager.Config, Watchdog: opts.Watchdog,

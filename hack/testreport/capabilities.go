@@ -24,7 +24,7 @@ var capabilities = []capability{
 	{"guard", []string{
 		"internal/adopt", "internal/certs", "internal/assessor", "internal/checks", "internal/controller/baseline", "internal/selftest",
 		"internal/failopen", "internal/controller/guard", "internal/controller/guarddefaults", "internal/guards", "internal/guarddefaults", "internal/stamp",
-		"pkg/specguard",
+		"internal/controller/report", "pkg/report", "pkg/specguard",
 		"test/integration/admission", "test/integration/assess", "test/integration/attacks", "test/integration/deny",
 		"test/integration/faults", "test/integration/policies",
 	}},

@@ -148,7 +148,7 @@ func (s *Survey) mayGuard(namespace string) bool {
 	if d.Kind == ClusterSpecGuard && d.Spec.NamespaceSelector != nil && !known {
 		return !s.excluded[namespace]
 	}
-	return slices.ContainsFunc(d.Spec.Resources, func(r v1alpha1.GuardedResource) bool {
+	return slices.ContainsFunc(specguard.ListResources(&d.Spec.GuardSpec), func(r specguard.NamedResource) bool {
 		return !s.draft.Rules(specguard.Query{
 			Namespace: namespace, NamespaceLabels: labels, GVK: canon.ParseGVK(r.APIVersion, r.Kind), LabelsUnknown: true, Now: s.question.Now,
 		}).Empty()

@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/serve"
 	"github.com/plumbline-dev/plumbline/internal/source/alertmanager"
 	"github.com/plumbline-dev/plumbline/internal/source/prometheus"
+	"github.com/plumbline-dev/plumbline/pkg/report"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
@@ -68,6 +69,8 @@ type Options struct {
 	Rollouts bool
 	// Effectiveness says that the effect of remediations is assessed.
 	Effectiveness bool
+	// Reports are the formats in which the assessor reports on namespaces.
+	Reports []report.Format
 	// MaxConcurrentAssessments bounds the assessments that are looked at at once.
 	MaxConcurrentAssessments int
 	// Prometheus and Alertmanager are what assessments of effects ask; without an address they are not
@@ -112,6 +115,7 @@ func (o *Options) AddFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.StampPolicy, "stamp-policy", false, "an in-process policy sets the writer stamp beside the webhook; with --stamp-writer, during a switch between the two")
 	fs.BoolVar(&o.Rollouts, "rollouts", false, "the installation has the rollouts of ABReleases: notify people about them, authorize the writes of the executor for them, and let plans wait; it needs the permissions to read ABReleases and ReleaseWorks")
 	fs.BoolVar(&o.Effectiveness, "effectiveness", false, "assess whether remediations helped, and whether they are still in effect; it needs the permissions to write EffectivenessAssessments and to read pods")
+	fs.Func("reports", "formats in which the assessor reports on each namespace, comma separated: OpenReports, PolicyReport; empty: none; it needs the permissions to write reports.openreports.io or policyreports.wgpolicyk8s.io", o.setReports)
 	fs.IntVar(&o.MaxConcurrentAssessments, "max-concurrent-assessments", DefaultMaxConcurrentAssessments, "how many effectiveness assessments are looked at at once")
 	o.Prometheus.AddFlags(fs, "prometheus", prometheus.Name, "assessments ask for metrics; empty: no metrics are assessed")
 	o.Alertmanager.AddFlags(fs, "alertmanager", alertmanager.Name, "assessments ask for alerts; empty: no alerts are assessed")
@@ -149,6 +153,19 @@ func (o *Options) setRegistered(text string) error {
 func (o *Options) setDriftThreshold(text string) (err error) {
 	o.DriftThreshold, err = resync.ParseThreshold(text)
 	return err
+}
+
+// setReports is the flag's.
+func (o *Options) setReports(text string) error {
+	o.Reports = nil
+	for _, name := range options.SplitList(text) {
+		format := report.Format(name)
+		if !slices.Contains(report.Formats(), format) || slices.Contains(o.Reports, format) {
+			return fmt.Errorf("%q is given twice or is not one of %v", name, report.Formats())
+		}
+		o.Reports = append(o.Reports, format)
+	}
+	return nil
 }
 
 // Validate lists what cannot work, each with the flag as its path.

@@ -34,6 +34,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/servertime"
 	"github.com/plumbline-dev/plumbline/internal/stamp"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/report"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
@@ -74,6 +75,10 @@ type Setup struct {
 	Rollouts bool
 	// Effectiveness says whether the effect of remediations is assessed.
 	Effectiveness Effectiveness
+	// Reports are the formats in which it reports on namespaces, and ReportInterval is how old a report
+	// is at most; a default if zero.
+	Reports        []report.Format
+	ReportInterval time.Duration
 	// Notifier takes the place of the one that Notifications make; may be nil.
 	Notifier policy.Notifier
 	// Rules of pkg/specguard. Without a Key one is made that lives as long as
@@ -215,6 +220,7 @@ func register(ctx context.Context, mgr manager.Manager, setup Setup) (*parts, er
 		p.retention.Register(mgr),
 		p.requests.Register(mgr),
 		p.registerEffectiveness(ctx, mgr),
+		registerReports(mgr, setup),
 		mgr.Add(p.vigil),
 		mgr.Add(&kube.SchemaWatch{Tracker: p.tracker, Clock: setup.Clock}),
 		mgr.Add(p.checks),

@@ -28,8 +28,11 @@ func guardBreakages() map[string]map[string]breakage {
 	}
 	return map[string]map[string]breakage{
 		"guards.coverage": {
-			"no guards":                      guards(),
-			"a kind that is not registered":  guards(specGuard("shop", "jobs", v1alpha1.GuardModeWarn, "Job")),
+			"no guards":                     guards(),
+			"a kind that is not registered": guards(specGuard("shop", "jobs", v1alpha1.GuardModeWarn, "Job")),
+			"a category that is not registered": guards(changed(specGuard("shop", "jobs", v1alpha1.GuardModeWarn, "Deployment"), func(g *Guard) {
+				g.Spec.Categories = []v1alpha1.ResourceCategory{v1alpha1.CategoryWorkloads}
+			})),
 			"a kind that is not served":      guards(changed(shop, func(g *Guard) { g.Spec.Resources[0].Kind = "Widget"; g.Spec.Resources[0].APIVersion = "example.com/v1" })),
 			"a kind whose scale is not seen": both(guards(shop), validatingHook(func(w *Webhook) { w.Rules = append(w.Rules[:3:3], w.Rules[4:]...) })),
 			"a guard of kube-system":         guards(specGuard("kube-system", "dns", v1alpha1.GuardModeWarn, "Deployment")),

@@ -32,7 +32,7 @@ func checkCoverage(s *Snapshot) []Finding {
 	var out []Finding
 	for i := range s.Guards.Value {
 		g := &s.Guards.Value[i]
-		for _, r := range g.Spec.Resources {
+		for _, r := range specguard.ListResources(&g.Spec) {
 			if f, found := coverageOf(s, g, r); found {
 				out = append(out, f)
 			}
@@ -44,19 +44,19 @@ func checkCoverage(s *Snapshot) []Finding {
 	return out
 }
 
-func coverageOf(s *Snapshot, g *Guard, r v1alpha1.GuardedResource) (Finding, bool) {
+func coverageOf(s *Snapshot, g *Guard, r specguard.NamedResource) (Finding, bool) {
 	f := Finding{Severity: Warning, Object: g.ID()}
-	served, found := s.resourceOf(r)
+	served, found := s.resourceOf(r.GuardedResource)
 	if !found {
 		f.Message = fmt.Sprintf("it guards %s of %s, which the API server does not serve: no object of it is watched", r.Kind, r.APIVersion)
-		f.Fix = "install the kind, or take it out of spec.resources"
+		f.Fix = "install the kind, or take it out of " + r.Path.String()
 		return f, true
 	}
 	t := target{served.Group, served.Name}
 	rules := verdictRules(s)
 	if !t.request(admissionv1.Create).matchesAny(rules) {
 		f.Message = fmt.Sprintf("it guards %s, which is not registered: changes are not seen at admission, and the assessor may lack the permission to read them", t)
-		f.Fix = fmt.Sprintf("add to guard.resources of the chart's values, and apply the chart again:\n- {group: %q, version: %s, resource: %s%s}", served.Group, served.Version, served.Name, scaleWords(s, t))
+		f.Fix = "add to guard.resources of the chart's values, and apply the chart again:\n" + entryOf(s, r.Category, served)
 		return f, true
 	}
 	if scale := t.sub("scale"); s.serves(scale.group, scale.resource) && !scale.request(admissionv1.Update).matchesAny(rules) {
@@ -65,6 +65,14 @@ func coverageOf(s *Snapshot, g *Guard, r v1alpha1.GuardedResource) (Finding, boo
 		return f, true
 	}
 	return Finding{}, false
+}
+
+// entryOf returns the entry of guard.resources that registers a kind.
+func entryOf(s *Snapshot, category v1alpha1.ResourceCategory, served Resource) string {
+	if category != "" {
+		return fmt.Sprintf("- %s", category)
+	}
+	return fmt.Sprintf("- {group: %q, version: %s, resource: %s%s}", served.Group, served.Version, served.Name, scaleWords(s, target{served.Group, served.Name}))
 }
 
 func scaleWords(s *Snapshot, t target) string {

@@ -163,7 +163,7 @@ func (s *Snapshot) planFor(g *Guard, kind schema.GroupVersionKind, namespace str
 }
 
 func (g *Guard) names(kind schema.GroupVersionKind) bool {
-	return slices.ContainsFunc(g.Spec.Resources, func(r v1alpha1.GuardedResource) bool {
+	return slices.ContainsFunc(specguard.ListResources(&g.Spec), func(r specguard.NamedResource) bool {
 		version, err := schema.ParseGroupVersion(r.APIVersion)
 		return err == nil && version.Group == kind.Group && r.Kind == kind.Kind
 	})

@@ -24,6 +24,7 @@ import (
 type Input struct {
 	Guards        []v1alpha1.SpecGuard
 	ClusterGuards []v1alpha1.ClusterSpecGuard
+	Exceptions    []v1alpha1.SpecGuardException
 	Namespaces    []metav1.PartialObjectMetadata
 	// Excluded namespaces are never guarded.
 	Excluded []string
@@ -53,10 +54,11 @@ func ReadInput(ctx context.Context, reader client.Reader, excluded []string, sys
 	in := Input{Excluded: excluded, System: system}
 	var guards v1alpha1.SpecGuardList
 	var clusterGuards v1alpha1.ClusterSpecGuardList
+	var exceptions v1alpha1.SpecGuardExceptionList
 	var namespaces metav1.PartialObjectMetadataList
 	namespaces.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"})
 	var group errgroup.Group // beside each other: a reader may ask the API server
-	for what, list := range map[string]client.ObjectList{"guards": &guards, "cluster guards": &clusterGuards, "namespaces": &namespaces} {
+	for what, list := range map[string]client.ObjectList{"guards": &guards, "cluster guards": &clusterGuards, "exceptions": &exceptions, "namespaces": &namespaces} {
 		group.Go(func() error {
 			if err := reader.List(ctx, list); err != nil {
 				return fmt.Errorf("listing %s: %w", what, err)
@@ -67,12 +69,15 @@ func ReadInput(ctx context.Context, reader client.Reader, excluded []string, sys
 	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
 		return Input{}, err
 	}
-	in.Guards, in.ClusterGuards, in.Namespaces = guards.Items, clusterGuards.Items, namespaces.Items
+	in.Guards, in.ClusterGuards, in.Exceptions, in.Namespaces = guards.Items, clusterGuards.Items, exceptions.Items, namespaces.Items
 	// The cache lists in no order; equal snapshots must look equal.
 	slices.SortFunc(in.Guards, func(a, b v1alpha1.SpecGuard) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	slices.SortFunc(in.ClusterGuards, func(a, b v1alpha1.ClusterSpecGuard) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(in.Exceptions, func(a, b v1alpha1.SpecGuardException) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	return in, nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -121,7 +122,37 @@ func changedRules(before, after *Snapshot, was, is Input, expired bool) Scopes {
 			changed.addGuard(ref, guard.spec, before, after)
 		}
 	}
+	changedExceptions(was.Exceptions, is.Exceptions, expired, changed)
 	return changed
+}
+
+// changedExceptions adds the namespaces and kinds of exceptions that are new, gone, changed or, if
+// expired says so, possibly ended.
+func changedExceptions(was, is []v1alpha1.SpecGuardException, expired bool, changed Scopes) {
+	type version struct {
+		uid        types.UID
+		generation int64
+	}
+	versions := func(all []v1alpha1.SpecGuardException) map[types.NamespacedName]version {
+		found := make(map[types.NamespacedName]version, len(all))
+		for i := range all {
+			found[types.NamespacedName{Namespace: all[i].Namespace, Name: all[i].Name}] = version{all[i].UID, all[i].Generation}
+		}
+		return found
+	}
+	add := func(all []v1alpha1.SpecGuardException, others map[types.NamespacedName]version) {
+		for i := range all {
+			e := &all[i]
+			if others[types.NamespacedName{Namespace: e.Namespace, Name: e.Name}] == (version{e.UID, e.Generation}) && !expired {
+				continue
+			}
+			for _, r := range specguard.ListResources(&v1alpha1.GuardSpec{Resources: e.Spec.Resources, Categories: e.Spec.Categories}) {
+				changed.add(e.Namespace, schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind)).GroupKind())
+			}
+		}
+	}
+	add(was, versions(is))
+	add(is, versions(was))
 }
 
 // addGuard adds the kinds of a guard. In a namespace at its bound, each guard decides
@@ -131,7 +162,7 @@ func (s Scopes) addGuard(ref specguard.GuardRef, spec *v1alpha1.GuardSpec, befor
 		s.add(ref.Namespace, schema.GroupKind{})
 		return
 	}
-	for _, r := range spec.Resources {
+	for _, r := range specguard.ListResources(spec) {
 		s.add(ref.Namespace, schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind)).GroupKind())
 	}
 }

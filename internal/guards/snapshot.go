@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -24,6 +25,9 @@ type Namespace struct {
 
 // errExcess is the problem of a guard beyond the bound of its namespace.
 var errExcess = fmt.Errorf("the namespace has %d older SpecGuards, which is the bound; merge guards, or delete some", specguard.MaxNamespaceGuards)
+
+// errExcessExceptions is the problem of an exception beyond the bound of its namespace.
+var errExcessExceptions = fmt.Errorf("the namespace has %d older SpecGuardExceptions, which is the bound; delete those that have ended", specguard.MaxNamespaceExceptions)
 
 // Problem is why a guard, or one kind of it, is not in force.
 type Problem struct {
@@ -60,6 +64,8 @@ type Snapshot struct {
 	// OtherVersions are kinds that a guard names in another version than the one in
 	// which they are judged. The guard is in force for them all the same.
 	OtherVersions map[specguard.GuardRef][]Problem
+	// ExceptionProblems tells why an exception is not in force, by namespace and name.
+	ExceptionProblems map[types.NamespacedName]error
 	// number counts snapshots; see FindEpoch.
 	number int64
 	epochs epochs
@@ -116,7 +122,7 @@ func Build(in Input, mapper meta.RESTMapper, now time.Time) (*Snapshot, error) {
 		ref := specguard.GuardRef{Name: g.Name}
 		compiled = append(compiled, s.compile(ref, g.Spec, g.CreationTimestamp.Time).WithUID(g.UID))
 	}
-	s.Set = specguard.NewGuardSet(compiled, in.Excluded, in.System)
+	s.Set = specguard.NewGuardSet(compiled, in.Excluded, in.System).WithExceptions(s.compileExceptions(in.Exceptions))
 	s.NextExpiry, _ = s.Set.NextExpiry(now)
 	return s, s.resolve(in, mapper)
 }
@@ -128,13 +134,33 @@ func (s *Snapshot) compile(ref specguard.GuardRef, spec v1alpha1.ClusterGuardSpe
 		g, errs = g.WithAcceptBy(spec.AcceptBy)
 	}
 	if len(errs) == 0 {
-		return g
+		return g.WithTenantExceptions(spec.Exceptions)
 	}
 	for _, err := range errs {
 		s.Problems[ref] = append(s.Problems[ref], Problem{Path: err.Field, Err: err})
 	}
 	inert, _ := specguard.CompileInert(ref, spec.GuardSpec, spec.NamespaceSelector, created).WithAcceptBy(spec.AcceptBy)
 	return inert
+}
+
+// compileExceptions compiles the exceptions, and notes why one is not in force.
+func (s *Snapshot) compileExceptions(all []v1alpha1.SpecGuardException) []*specguard.Exception {
+	s.ExceptionProblems = map[types.NamespacedName]error{}
+	excess := specguard.FindExcessExceptions(all)
+	compiled := make([]*specguard.Exception, 0, len(all))
+	for i := range all {
+		name := types.NamespacedName{Namespace: all[i].Namespace, Name: all[i].Name}
+		exception, errs := specguard.CompileException(&all[i])
+		switch {
+		case len(errs) > 0:
+			s.ExceptionProblems[name] = errs.ToAggregate()
+		case excess[i]:
+			s.ExceptionProblems[name] = errExcessExceptions
+		default:
+			compiled = append(compiled, exception)
+		}
+	}
+	return compiled
 }
 
 // Watched lists the kinds to watch.

@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/plumbline-dev/plumbline/internal/kube"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -31,7 +30,7 @@ type judged struct {
 type named struct {
 	ref       specguard.GuardRef
 	created   time.Time
-	resources []v1alpha1.GuardedResource
+	resources []specguard.NamedResource
 }
 
 // byPrecedence are the guards in the order in which they choose the version of a kind
@@ -40,11 +39,11 @@ func (in *Input) byPrecedence() []named {
 	guards := make([]named, 0, len(in.Guards)+len(in.ClusterGuards))
 	for i := range in.Guards {
 		g := &in.Guards[i]
-		guards = append(guards, named{refOf(g), g.CreationTimestamp.Time, g.Spec.Resources})
+		guards = append(guards, named{refOf(g), g.CreationTimestamp.Time, specguard.ListResources(&g.Spec)})
 	}
 	for i := range in.ClusterGuards {
 		g := &in.ClusterGuards[i]
-		guards = append(guards, named{specguard.GuardRef{Name: g.Name}, g.CreationTimestamp.Time, g.Spec.Resources})
+		guards = append(guards, named{specguard.GuardRef{Name: g.Name}, g.CreationTimestamp.Time, specguard.ListResources(&g.Spec.GuardSpec)})
 	}
 	slices.SortStableFunc(guards, func(a, b named) int {
 		if platform := (a.ref.Namespace == ""); platform != (b.ref.Namespace == "") {
@@ -71,9 +70,8 @@ func (s *Snapshot) resolve(in Input, mapper meta.RESTMapper) error {
 }
 
 func (s *Snapshot) resolveGuard(g named, registered []schema.GroupVersionResource, mapper meta.RESTMapper) error {
-	for i, r := range g.resources {
+	for _, r := range g.resources {
 		gvk := schema.GroupVersionKind(canon.ParseGVK(r.APIVersion, r.Kind))
-		at := field.NewPath("spec", "resources").Index(i)
 		kind, decided := s.kinds[gvk.GroupKind()]
 		if !decided {
 			var err error
@@ -83,18 +81,26 @@ func (s *Snapshot) resolveGuard(g named, registered []schema.GroupVersionResourc
 				s.kinds[gvk.GroupKind()] = kind
 				s.Resources[kind.GVK] = kind.Resource
 			case kube.IsHopeless(err), isUnanswered(err):
-				s.Problems[g.ref] = append(s.Problems[g.ref], Problem{Path: at.Child("kind").String(), Err: err})
+				s.Problems[g.ref] = append(s.Problems[g.ref], Problem{Path: pathOfKind(r), Err: err})
 				s.Again = s.Again || errors.Is(err, kube.ErrUnknownKind) || isUnanswered(err)
 				continue
 			default:
 				return fmt.Errorf("guard %s: %w", g.ref, err)
 			}
 		}
-		if kind.GVK.Version != gvk.Version {
-			s.OtherVersions[g.ref] = append(s.OtherVersions[g.ref], Problem{Path: at.Child("apiVersion").String(), Err: kind.otherThan(gvk)})
+		if r.Category == "" && kind.GVK.Version != gvk.Version {
+			s.OtherVersions[g.ref] = append(s.OtherVersions[g.ref], Problem{Path: r.Path.Child("apiVersion").String(), Err: kind.otherThan(gvk)})
 		}
 	}
 	return nil
+}
+
+// pathOfKind returns the field that names the kind.
+func pathOfKind(r specguard.NamedResource) string {
+	if r.Category != "" {
+		return r.Path.String()
+	}
+	return r.Path.Child("kind").String()
 }
 
 // isUnanswered tells whether the API server could not tell a kind that it did not serve

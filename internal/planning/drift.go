@@ -87,7 +87,7 @@ func quarantine(status *v1alpha1.BaselineStatus, d *planner.Drift) {
 func (g *gatherer) rules(s *subject) specguard.Rules {
 	q := specguard.Query{
 		Namespace: s.key.Namespace, NamespaceLabels: g.world.Guards.Namespaces[s.key.Namespace].Labels,
-		GVK: canon.GVK(s.key.GroupVersionKind), Kept: &s.baseline.Status, Now: g.Now,
+		Name: s.key.Name, GVK: canon.GVK(s.key.GroupVersionKind), Kept: &s.baseline.Status, Now: g.Now,
 	}
 	if s.object != nil {
 		q.Labels = append(q.Labels, s.object.Labels)

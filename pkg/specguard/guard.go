@@ -65,6 +65,7 @@ type Guard struct {
 	mode       v1alpha1.GuardMode
 	trusted    writers
 	acceptBy   *acceptors // nil: each user with the right
+	exceptions bool       // of tenants apply to a cluster guard
 	expected   []expectedRule
 	ignore     []canon.Path
 	// excluded is ignore and the benign paths, ready for hashing: with a single
@@ -107,7 +108,8 @@ func Compile(ref GuardRef, spec v1alpha1.GuardSpec, namespaceSelector *metav1.La
 		g.suspendedUntil = spec.Suspend.EndTime.Time
 	}
 	var errs, more field.ErrorList
-	g.resources, errs = compileResources(spec.Resources, path.Child("resources"))
+	g.resources, errs = compileResources(&spec)
+	errs = append(errs, compileCategories(spec.Categories, path.Child("categories"))...)
 	g.selector, more = compileSelector(spec.Selector, path.Child("selector"))
 	errs = append(errs, more...)
 	if ref.Namespace == "" {
@@ -133,7 +135,7 @@ func Compile(ref GuardRef, spec v1alpha1.GuardSpec, namespaceSelector *metav1.La
 // is authorized or imported. A selector that does not compile selects everything.
 func CompileInert(ref GuardRef, spec v1alpha1.GuardSpec, namespaceSelector *metav1.LabelSelector, createdAt time.Time) *Guard {
 	g := &Guard{ref: ref, createdAt: createdAt, inert: true}
-	for _, r := range spec.Resources {
+	for _, r := range ListResources(&spec) {
 		g.resources = append(g.resources, canon.ParseGVK(r.APIVersion, r.Kind))
 	}
 	path := field.NewPath("spec")
@@ -188,14 +190,15 @@ func compileMode(ref GuardRef, spec v1alpha1.GuardSpec, path *field.Path) field.
 	}
 }
 
-func compileResources(resources []v1alpha1.GuardedResource, path *field.Path) ([]canon.GVK, field.ErrorList) {
+func compileResources(spec *v1alpha1.GuardSpec) ([]canon.GVK, field.ErrorList) {
 	var errs field.ErrorList
-	if len(resources) == 0 {
-		errs = append(errs, field.Required(path, "a guard names at least one kind"))
+	if len(spec.Resources)+len(spec.Categories) == 0 {
+		errs = append(errs, field.Required(field.NewPath("spec", "resources"), "a guard names at least one kind or category"))
 	}
-	kinds := make([]canon.GVK, 0, len(resources))
-	for i, r := range resources {
-		at := path.Index(i)
+	listed := ListResources(spec)
+	kinds := make([]canon.GVK, 0, len(listed))
+	for _, r := range listed {
+		at := r.Path
 		gvk := canon.ParseGVK(r.APIVersion, r.Kind)
 		switch {
 		case gvk.Version == "" || strings.Contains(gvk.Version, "/"):

@@ -58,6 +58,15 @@ func TestCompileRefusesWithThePathOfTheField(t *testing.T) {
 			edit: func(s *v1alpha1.GuardSpec) { s.TrustedWriters.Users = []string{strings.Repeat("x", 1<<20)} },
 			want: []string{"spec.trustedWriters.users[0]"},
 		},
+		"an unknown category": {
+			edit: func(s *v1alpha1.GuardSpec) {
+				s.Categories = []v1alpha1.ResourceCategory{v1alpha1.CategoryStorage, "Everything"}
+			},
+			want: []string{"spec.categories[1]"},
+		},
+		"a category alone": {edit: func(s *v1alpha1.GuardSpec) {
+			s.Resources, s.Categories = nil, []v1alpha1.ResourceCategory{v1alpha1.CategoryStorage}
+		}},
 		"an unknown mode":    {edit: func(s *v1alpha1.GuardSpec) { s.Mode = "Block" }, want: []string{"spec.mode"}},
 		"an unknown policy":  {edit: func(s *v1alpha1.GuardSpec) { s.ManagementPolicy = "x" }, want: []string{"spec.managementPolicy"}},
 		"unknown deletes":    {edit: func(s *v1alpha1.GuardSpec) { s.AuthenticatedDeletes = "x" }, want: []string{"spec.authenticatedDeletes"}},

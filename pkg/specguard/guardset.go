@@ -20,6 +20,11 @@ const MaxNamespaceGuards = 64
 // FindExcessGuards finds the SpecGuards beyond [MaxNamespaceGuards] in their namespaces. Of the
 // guards of a namespace, by the times at which they were made, the oldest stay.
 func FindExcessGuards(made map[GuardRef]time.Time) map[GuardRef]bool {
+	return findExcess(made, MaxNamespaceGuards)
+}
+
+// findExcess finds the objects beyond a bound in their namespaces. The oldest stay.
+func findExcess(made map[GuardRef]time.Time, bound int) map[GuardRef]bool {
 	byNamespace := map[string][]GuardRef{}
 	for ref := range made {
 		if ref.Namespace != "" {
@@ -28,13 +33,13 @@ func FindExcessGuards(made map[GuardRef]time.Time) map[GuardRef]bool {
 	}
 	excess := map[GuardRef]bool{}
 	for _, refs := range byNamespace {
-		if len(refs) <= MaxNamespaceGuards {
+		if len(refs) <= bound {
 			continue
 		}
 		slices.SortFunc(refs, func(a, b GuardRef) int {
 			return cmp.Or(made[a].Compare(made[b]), cmp.Compare(a.Name, b.Name))
 		})
-		for _, ref := range refs[MaxNamespaceGuards:] {
+		for _, ref := range refs[bound:] {
 			excess[ref] = true
 		}
 	}
@@ -56,6 +61,7 @@ type GuardSet struct {
 	system     System
 	resources  []canon.GVK
 	guards     []*Guard
+	exceptions map[string][]*Exception // by namespace
 }
 
 // NewGuardSet indexes guards; nil entries (guards that did not compile) are
@@ -121,7 +127,7 @@ func (s *GuardSet) Resources() []canon.GVK {
 	return slices.Clone(s.resources)
 }
 
-// NextExpiry is the earliest end of a suspension after now.
+// NextExpiry is the earliest end of a suspension or of an exception after now.
 func (s *GuardSet) NextExpiry(now time.Time) (next time.Time, ok bool) {
 	if s == nil {
 		return time.Time{}, false
@@ -131,12 +137,21 @@ func (s *GuardSet) NextExpiry(now time.Time) (next time.Time, ok bool) {
 			next, ok = g.suspendedUntil, true
 		}
 	}
+	for _, list := range s.exceptions {
+		for _, e := range list {
+			if e.until.After(now) && (!ok || e.until.Before(next)) {
+				next, ok = e.until, true
+			}
+		}
+	}
 	return next, ok
 }
 
 // Query asks which rules hold for one object.
 type Query struct {
-	Namespace       string
+	Namespace string
+	// Name selects the exceptions that name objects; without a name none of those applies.
+	Name            string
 	NamespaceLabels map[string]string
 	// GVK is matched by group and kind.
 	GVK canon.GVK
@@ -183,6 +198,11 @@ func (s *GuardSet) Rules(q Query) Rules {
 		}
 	}
 	r.excluded = commonExclusions(r.guards)
+	for _, e := range s.exceptions[q.Namespace] {
+		if e.selects(&q) {
+			r.exceptions = append(r.exceptions, e)
+		}
+	}
 	return r
 }
 

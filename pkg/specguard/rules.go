@@ -21,6 +21,8 @@ type Rules struct {
 	system   System
 	// untested are those of both whose label selector could not be tested.
 	untested []*Guard
+	// exceptions are those of the namespace that are about the object.
+	exceptions []*Exception
 }
 
 // Empty tells whether no guard selects the object.
@@ -168,7 +170,7 @@ func (r Rules) ClassifyAt(id Identity, path canon.Path) (class v1alpha1.ActorCla
 		if g.trusted.match(id) {
 			continue
 		}
-		name, ok := g.expects(id, path)
+		name, ok := r.expects(g, id, path)
 		if !ok {
 			return r.untrusted(id), ""
 		}
@@ -211,7 +213,7 @@ func (r Rules) untrusted(id Identity) v1alpha1.ActorClass {
 func (r Rules) distrusting(id Identity, paths []canon.Path) []*Guard {
 	distrusts := func(g *Guard) bool {
 		return !g.trusted.match(id) && slices.ContainsFunc(paths, func(p canon.Path) bool {
-			_, expected := g.expects(id, p)
+			_, expected := r.expects(g, id, p)
 			return !expected
 		})
 	}
@@ -236,6 +238,9 @@ func (g *Guard) expects(id Identity, path canon.Path) (rule string, ok bool) {
 // expectedBelow tells whether some rule names a place strictly below path, so
 // that a change of the whole must be taken apart before it can be judged.
 func (r Rules) expectedBelow(path canon.Path) bool {
+	if r.exceptedBelow(path) {
+		return true
+	}
 	for _, g := range r.guards {
 		for i := range g.expected {
 			for _, p := range g.expected[i].paths {
@@ -256,6 +261,9 @@ func (r Rules) excludedBelow(path canon.Path) bool {
 // keepsRule tells whether an expectation of that name still covers the path, so
 // that a mask made under it may stand.
 func (r Rules) keepsRule(name string, path canon.Path) bool {
+	if r.keepsException(name, path) {
+		return true
+	}
 	for _, g := range r.guards {
 		for i := range g.expected {
 			if g.expected[i].name == name && covered(g.expected[i].paths, path) {

@@ -151,6 +151,7 @@ var scriptCommands = map[string]func(*world, *datadriven.TestData){
 	"unknown": func(w *world, _ *datadriven.TestData) { w.step(Unknown{Why: "forbidden"}, nil) },
 	"accept":  playAccept,
 	"advance": playAdvance,
+	"except":  playExcept,
 	"config":  playConfig,
 }
 
@@ -292,6 +293,7 @@ func playAdvance(w *world, d *datadriven.TestData) {
 		d.Fatalf(w.t.(*testing.T), "advance: %v", err)
 	}
 	w.now = w.now.Add(by)
+	w.rule()
 	w.observe(false, false)
 }
 

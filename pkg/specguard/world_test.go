@@ -35,6 +35,7 @@ type world struct {
 	now     time.Time
 	rules   Rules
 	guards  []*Guard
+	exempt  []*Exception
 	config  Config
 	healthy bool
 	policy  stampPolicy
@@ -93,7 +94,7 @@ func (w *world) guard(name string, spec v1alpha1.GuardSpec, createdAt time.Time)
 
 func (w *world) rule() {
 	set := NewGuardSet(w.guards, nil, System{Executor: "system:serviceaccount:plumbline-system:executor"})
-	w.rules = set.Rules(Query{Namespace: "shop", GVK: w.gvk, Now: w.now})
+	w.rules = set.WithExceptions(w.exempt).Rules(Query{Namespace: "shop", Name: "web", GVK: w.gvk, Now: w.now})
 }
 
 func (w *world) uidText() string { return "uid-" + strconv.Itoa(w.uid) }

@@ -45,6 +45,14 @@ func TestWhoMayDoWhatWhenEffectsAreAssessed(t *testing.T) {
 	}
 }
 
+// What is added when the assessor reports on namespaces.
+func TestWhoMayDoWhatWhenTheAssessorReports(t *testing.T) {
+	without := rights(t, template(t))
+	with := rights(t, template(t, "--set", "assessor.reports.formats={OpenReports,PolicyReport}"))
+	added := slices.DeleteFunc(slices.Clone(with), func(line string) bool { return slices.Contains(without, line) })
+	golden.Check(t, filepath.Join("testdata", "rights-reports.txt"), strings.Join(added, "\n")+"\n")
+}
+
 // What is added when the assessor assesses the runs of releases beside the effect of plans.
 func TestWhoMayDoWhatWhenRunsAreAssessed(t *testing.T) {
 	delivery := []string{"--set", "mesh.enabled=true", "--set", "delivery.enabled=true"}

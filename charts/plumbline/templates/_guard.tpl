@@ -38,10 +38,35 @@ is not Namespaced. */}}
 {{ include "plumbline.rule" (merge (dict "group" "plumbline.dev" "version" "v1alpha1") .) }}
 {{- end }}
 
+{{/* The kinds of guard.resources as a JSON list of objects: a category stands for the kinds
+that files/categories.json has under its name. A single kind that a category contains counts
+once, in the version of its own entry. */}}
+{{- define "plumbline.guardedKinds" -}}
+{{- $categories := .Files.Get "files/categories.json" | fromJson -}}
+{{- $kinds := list -}}
+{{- $singles := dict -}}
+{{- range .Values.guard.resources -}}
+{{- if not (kindIs "string" .) -}}
+{{- $kinds = append $kinds . -}}
+{{- $_ := set $singles (printf "%s/%s" .group .resource) true -}}
+{{- end -}}
+{{- end -}}
+{{- range .Values.guard.resources -}}
+{{- if kindIs "string" . -}}
+{{- range get $categories . -}}
+{{- if not (hasKey $singles (printf "%s/%s" .group .resource)) -}}
+{{- $kinds = append $kinds (omit . "kind") -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{ $kinds | toJson }}
+{{- end }}
+
 {{/* The guarded kinds themselves. Arguments: root, operations. */}}
 {{- define "plumbline.objectRules" -}}
 {{- $operations := .operations -}}
-{{- range .root.Values.guard.resources }}
+{{- range include "plumbline.guardedKinds" .root | fromJsonArray }}
 {{ include "plumbline.rule" (dict "group" .group "version" .version "resource" .resource "operations" $operations) }}
 {{- end }}
 {{- end }}
@@ -49,7 +74,7 @@ is not Namespaced. */}}
 {{/* The guarded kinds as the assessor's flag has them: group/version/resource. */}}
 {{- define "plumbline.registeredResources" -}}
 {{- $all := list -}}
-{{- range .Values.guard.resources -}}
+{{- range include "plumbline.guardedKinds" . | fromJsonArray -}}
 {{- $all = append $all (printf "%s/%s/%s" .group .version .resource) -}}
 {{- end -}}
 {{ join "," $all }}
@@ -58,14 +83,14 @@ is not Namespaced. */}}
 {{/* One subresource of every guarded kind. Arguments: root, subresource. */}}
 {{- define "plumbline.subresourceRules" -}}
 {{- $subresource := .subresource -}}
-{{- range .root.Values.guard.resources }}
+{{- range include "plumbline.guardedKinds" .root | fromJsonArray }}
 {{ include "plumbline.rule" (dict "group" .group "version" .version "resource" (printf "%s/%s" .resource $subresource) "operations" (list "UPDATE")) }}
 {{- end }}
 {{- end }}
 
 {{/* Ways around the object itself: /scale, and subresources of pods. */}}
 {{- define "plumbline.bypassRules" -}}
-{{- range .Values.guard.resources }}
+{{- range include "plumbline.guardedKinds" . | fromJsonArray }}
 {{- if .scale }}
 {{ include "plumbline.rule" (dict "group" .group "version" .version "resource" (printf "%s/scale" .resource) "operations" (list "UPDATE")) }}
 {{- end }}

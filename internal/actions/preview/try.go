@@ -221,7 +221,7 @@ func (t *tryer) standard(ctx context.Context, namespace string, target *v1alpha1
 	}
 	gvk := canon.ParseGVK(target.APIVersion, target.Kind)
 	query := specguard.Query{
-		Namespace: namespace, NamespaceLabels: world.Guards.Namespaces[namespace].Labels, GVK: gvk, Kept: &baseline.Status, Now: t.now,
+		Namespace: namespace, Name: target.Name, NamespaceLabels: world.Guards.Namespaces[namespace].Labels, GVK: gvk, Kept: &baseline.Status, Now: t.now,
 	}
 	if raw != nil {
 		var metadata metav1.PartialObjectMetadata

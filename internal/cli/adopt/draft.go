@@ -22,12 +22,14 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
 // draftOptions say which guard adopt begins with.
 type draftOptions struct {
 	file              string
 	kinds             []string
+	categories        []string
 	name              string
 	allNamespaces     bool
 	namespaceSelector string
@@ -46,6 +48,7 @@ func (o *draftOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&o.file, "filename", "f", "", "A file with the SpecGuard or ClusterSpecGuard to begin with; - for standard input.")
 	flags.StringSliceVar(&o.kinds, "kind", nil, "Kinds of a new guard, e.g. deployment,statefulset. Left out: Deployments, StatefulSets, DaemonSets and CronJobs.")
+	flags.StringSliceVar(&o.categories, "category", nil, "Categories of kinds of a new guard: "+strings.Join(categoryNames(), ", ")+".")
 	flags.StringVar(&o.name, "name", defaultGuardName, "Name of a new guard.")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Propose a ClusterSpecGuard for all namespaces.")
 	flags.StringVar(&o.namespaceSelector, "namespace-selector", "", "Propose a ClusterSpecGuard for the namespaces with these labels.")
@@ -53,12 +56,12 @@ func (o *draftOptions) addFlags(cmd *cobra.Command) {
 }
 
 func (o *draftOptions) validate(cmd *cobra.Command, args []string) error {
-	fresh := len(o.kinds) > 0 || cmd.Flags().Changed("name") || o.allNamespaces || o.namespaceSelector != ""
+	fresh := len(o.kinds)+len(o.categories) > 0 || cmd.Flags().Changed("name") || o.allNamespaces || o.namespaceSelector != ""
 	switch {
 	case len(args) > 0 && o.file != "":
 		return invocation.UsageErrorf(cmd, "a guard by name and -f exclude each other")
 	case fresh && (len(args) > 0 || o.file != ""):
-		return invocation.UsageErrorf(cmd, "--kind, --name, -A and --namespace-selector describe a new guard, and exclude a given one")
+		return invocation.UsageErrorf(cmd, "--kind, --category, --name, -A and --namespace-selector describe a new guard, and exclude a given one")
 	case o.allNamespaces && o.namespaceSelector != "":
 		return invocation.UsageErrorf(cmd, "-A and --namespace-selector exclude each other")
 	}
@@ -76,6 +79,15 @@ func (a *app) draft(cmd *cobra.Command, c *invocation.Cluster, args []string, o 
 	}
 }
 
+// categoryNames lists the names of all categories.
+func categoryNames() []string {
+	var names []string
+	for _, c := range specguard.Categories() {
+		names = append(names, string(c.Name))
+	}
+	return names
+}
+
 func newDraft(c *invocation.Cluster, cmd *cobra.Command, o draftOptions) (adopt.Draft, error) {
 	draft := adopt.Draft{Kind: adopt.SpecGuard, Namespace: c.Namespace, Name: o.name}
 	if o.allNamespaces || o.namespaceSelector != "" {
@@ -89,8 +101,14 @@ func newDraft(c *invocation.Cluster, cmd *cobra.Command, o draftOptions) (adopt.
 		draft.Spec.NamespaceSelector = selector
 	}
 	draft.Spec.Resources = slices.Clone(defaultKinds)
-	if len(o.kinds) > 0 {
+	if len(o.kinds)+len(o.categories) > 0 {
 		draft.Spec.Resources = nil
+	}
+	for _, category := range o.categories {
+		if !slices.Contains(categoryNames(), category) {
+			return adopt.Draft{}, invocation.UsageErrorf(cmd, "unknown category %q: name one of %s", category, strings.Join(categoryNames(), ", "))
+		}
+		draft.Spec.Categories = append(draft.Spec.Categories, v1alpha1.ResourceCategory(category))
 	}
 	for _, kind := range o.kinds {
 		mapping, err := guarded.ResolveType(c, kind)

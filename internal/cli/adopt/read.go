@@ -21,6 +21,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/adopt"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
@@ -71,8 +72,8 @@ func (a *app) survey(ctx context.Context, c *invocation.Cluster, draft adopt.Dra
 	if err != nil {
 		return nil, err
 	}
-	for _, resource := range draft.Spec.Resources {
-		if err := r.objects(ctx, resource, survey); err != nil {
+	for _, resource := range specguard.ListResources(&draft.Spec.GuardSpec) {
+		if err := r.objects(ctx, resource.GuardedResource, survey); err != nil {
 			return nil, err
 		}
 	}

@@ -169,7 +169,7 @@ func (t *Targets) standard(ctx context.Context, a *v1alpha1.EffectivenessAssessm
 	}
 	gvk := canon.ParseGVK(target.APIVersion, target.Kind)
 	standard := &repair.Standard{GVK: gvk, Masks: b.Status.Masks, Rules: snapshot.Set.Rules(specguard.Query{
-		Namespace: a.Namespace, NamespaceLabels: snapshot.Namespaces[a.Namespace].Labels, GVK: gvk,
+		Namespace: a.Namespace, Name: target.Name, NamespaceLabels: snapshot.Namespaces[a.Namespace].Labels, GVK: gvk,
 		Kept: &b.Status, Labels: []map[string]string{object.Labels}, Now: t.Clock.Now(),
 	})}
 	if standard.Desired, err = t.Bodies.Body(ctx, a.Namespace, target.Revision); err != nil {

@@ -256,6 +256,7 @@ func (s *subject) target() v1alpha1.BaselineTarget {
 func (s *subject) query(namespace guards.Namespace) specguard.Query {
 	q := specguard.Query{
 		Namespace:       s.key.Namespace,
+		Name:            s.key.Name,
 		NamespaceLabels: namespace.Labels,
 		GVK:             canon.GVK(s.key.GroupVersionKind),
 		Now:             s.now,

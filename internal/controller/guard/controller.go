@@ -77,6 +77,7 @@ func (c *Controller) Register(lifetime context.Context, mgr ctrl.Manager) error 
 		Named("guard").
 		Watches(&v1alpha1.SpecGuard{}, toAll, specs).
 		Watches(&v1alpha1.ClusterSpecGuard{}, toAll, specs).
+		Watches(&v1alpha1.SpecGuardException{}, toAll, specs).
 		WatchesMetadata(namespaces, toAll).
 		Complete(c)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/condition"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
 const (
@@ -165,10 +166,10 @@ func (a *asked) judge(answer Answer, g *v1alpha1.ClusterSpecGuard, plural func(v
 		return state{metav1.ConditionFalse, reasonNotYet, "the API server does not refuse anything for this guard yet"}
 	}
 	var missing []string
-	for i, r := range g.Spec.Resources {
-		name, ok := plural(r)
+	for _, r := range specguard.ListResources(&g.Spec.GuardSpec) {
+		name, ok := plural(r.GuardedResource)
 		if !ok || !slices.Contains(answer.Registered, name) {
-			missing = append(missing, fmt.Sprintf("spec.resources[%d] (%s)", i, r.Kind))
+			missing = append(missing, fmt.Sprintf("%s (%s)", r.Path, r.Kind))
 		}
 	}
 	if len(missing) > 0 {

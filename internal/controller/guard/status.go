@@ -128,13 +128,14 @@ func (c *Status) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	counted := round{again: c.again(snapshot)}
+	written := round{again: c.again(snapshot)}
 	failed := errors.Join(
-		c.writeGuards(ctx, snapshot, counts, &counted),
-		c.writeClusterGuards(ctx, snapshot, counts, &counted),
+		c.writeGuards(ctx, snapshot, counts.byGuard, &written),
+		c.writeClusterGuards(ctx, snapshot, counts.byGuard, &written),
+		c.writeExceptions(ctx, snapshot, counts.byException, &written),
 	)
-	c.Metrics.set(counted.frozen)
-	return reconcile.Result{RequeueAfter: counted.again}, failed
+	c.Metrics.set(written.frozen)
+	return reconcile.Result{RequeueAfter: written.again}, failed
 }
 
 // round is what one count of all guards has found, and when to count again.
@@ -297,17 +298,17 @@ func (c *Status) suspension(conditions condition.Set, spec *v1alpha1.GuardSpec) 
 func (c *Status) failing(spec *v1alpha1.GuardSpec, snapshot *guards.Snapshot) string {
 	var failing []string
 	listed := ""
-	for i, r := range spec.Resources {
-		resource, served := snapshot.FindJudgedVersion(r)
+	for _, r := range specguard.ListResources(spec) {
+		resource, served := snapshot.FindJudgedVersion(r.GuardedResource)
 		if !served {
 			continue
 		}
 		health := c.Kinds.Health(resource.GVK)
 		switch {
 		case health.Failure != nil:
-			failing = append(failing, fmt.Sprintf("spec.resources[%d]: %s cannot be read: %v", i, r.Kind, health.Failure))
+			failing = append(failing, fmt.Sprintf("%s: %s cannot be read: %v", r.Path, r.Kind, health.Failure))
 		case !health.Synced && listed == "":
-			listed = fmt.Sprintf("spec.resources[%d]: %s is being listed", i, r.Kind)
+			listed = fmt.Sprintf("%s: %s is being listed", r.Path, r.Kind)
 		}
 	}
 	if len(failing) > 0 {

@@ -113,7 +113,7 @@ func (v *view) Rules(namespace string, target *v1alpha1.PlanTarget, own map[stri
 func (v *view) query(namespace string, target *v1alpha1.PlanTarget) specguard.Query {
 	return specguard.Query{
 		Namespace: namespace, NamespaceLabels: v.snapshot.Namespaces[namespace].Labels,
-		GVK: canon.ParseGVK(target.APIVersion, target.Kind), Now: v.clock.Now(),
+		Name: target.Name, GVK: canon.ParseGVK(target.APIVersion, target.Kind), Now: v.clock.Now(),
 	}
 }
 

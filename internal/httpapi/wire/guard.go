@@ -15,10 +15,12 @@ type Guard struct {
 	Object
 	Mode                 Word[v1alpha1.GuardMode]            `json:"mode,omitempty"`
 	Resources            []v1alpha1.GuardedResource          `json:"resources"`
+	Categories           []Word[v1alpha1.ResourceCategory]   `json:"categories,omitempty"`
 	Selector             *metav1.LabelSelector               `json:"selector,omitempty"`
 	NamespaceSelector    *metav1.LabelSelector               `json:"namespaceSelector,omitempty"`
 	TrustedWriters       v1alpha1.Writers                    `json:"trustedWriters"`
 	AcceptBy             *v1alpha1.Writers                   `json:"acceptBy,omitempty"`
+	Exceptions           Word[v1alpha1.GuardExceptions]      `json:"exceptions,omitempty"`
 	ExpectedWriters      []v1alpha1.ExpectedWriter           `json:"expectedWriters,omitempty"`
 	Ignore               []string                            `json:"ignore,omitempty"`
 	ResyncPeriod         *Duration                           `json:"resyncPeriod,omitempty"`

@@ -54,6 +54,8 @@ var vocabularies = map[reflect.Type]vocabulary{
 
 	// Guards, Baselines and Environments.
 	reflect.TypeFor[v1alpha1.GuardMode]():            terms("Audit", "Warn", "Deny"),
+	reflect.TypeFor[v1alpha1.ResourceCategory]():     terms("Workloads", "Networking", "RBAC", "Configuration", "Availability", "Storage"),
+	reflect.TypeFor[v1alpha1.GuardExceptions]():      terms("Forbidden", "Allowed"),
 	reflect.TypeFor[v1alpha1.ManagementPolicy]():     terms("Managed", "Unmanaged"),
 	reflect.TypeFor[v1alpha1.ObjectOverride]():       terms("Forbidden", "Lengthen", "Stop"),
 	reflect.TypeFor[v1alpha1.AuthenticatedDeletes](): terms("Required", "NotRequired"),

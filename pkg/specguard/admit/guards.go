@@ -144,7 +144,7 @@ func (g *Guards) follow(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching namespaces: %w", err)
 	}
-	for _, kind := range []client.Object{&v1alpha1.SpecGuard{}, &v1alpha1.ClusterSpecGuard{}} {
+	for _, kind := range []client.Object{&v1alpha1.SpecGuard{}, &v1alpha1.ClusterSpecGuard{}, &v1alpha1.SpecGuardException{}} {
 		informer, err := g.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("watching guards: %w", err)
@@ -235,7 +235,8 @@ func (g *Guards) confirm(ctx context.Context) {
 func (g *Guards) rebuild(ctx context.Context) error {
 	var guards v1alpha1.SpecGuardList
 	var clusterGuards v1alpha1.ClusterSpecGuardList
-	if err := errors.Join(g.cached.List(ctx, &guards), g.cached.List(ctx, &clusterGuards)); err != nil {
+	var exceptions v1alpha1.SpecGuardExceptionList
+	if err := errors.Join(g.cached.List(ctx, &guards), g.cached.List(ctx, &clusterGuards), g.cached.List(ctx, &exceptions)); err != nil {
 		return fmt.Errorf("reading guards: %w", err)
 	}
 	made := make(map[specguard.GuardRef]time.Time, len(guards.Items))
@@ -247,12 +248,12 @@ func (g *Guards) rebuild(ctx context.Context) error {
 	for i := range guards.Items {
 		o := &guards.Items[i]
 		if !excess[refOf(&o.ObjectMeta)] {
-			g.compile(compiled, &o.ObjectMeta, o.Spec, nil)
+			g.compile(compiled, &o.ObjectMeta, v1alpha1.ClusterGuardSpec{GuardSpec: o.Spec})
 		}
 	}
 	for i := range clusterGuards.Items {
 		o := &clusterGuards.Items[i]
-		g.compile(compiled, &o.ObjectMeta, o.Spec.GuardSpec, o.Spec.NamespaceSelector)
+		g.compile(compiled, &o.ObjectMeta, o.Spec)
 	}
 	g.compiled = compiled
 	var usable []*specguard.Guard
@@ -261,7 +262,7 @@ func (g *Guards) rebuild(ctx context.Context) error {
 			usable = append(usable, c.guard)
 		}
 	}
-	set := specguard.NewGuardSet(usable, g.cfg.ExcludedNamespaces, g.cfg.System)
+	set := specguard.NewGuardSet(usable, g.cfg.ExcludedNamespaces, g.cfg.System).WithExceptions(g.compileExceptions(exceptions.Items))
 	parents, unknown := g.parents(set.Resources())
 	if before := g.unknown.Swap(unknown); unknown > 0 {
 		if unknown != before {
@@ -275,23 +276,37 @@ func (g *Guards) rebuild(ctx context.Context) error {
 	return nil
 }
 
+// compileExceptions compiles the exceptions that are in force. Of the others the assessor tells
+// the reason.
+func (g *Guards) compileExceptions(all []v1alpha1.SpecGuardException) []*specguard.Exception {
+	excess := specguard.FindExcessExceptions(all)
+	compiled := make([]*specguard.Exception, 0, len(all))
+	for i := range all {
+		if exception, errs := specguard.CompileException(&all[i]); len(errs) == 0 && !excess[i] {
+			compiled = append(compiled, exception)
+		}
+	}
+	return compiled
+}
+
 func refOf(m *metav1.ObjectMeta) specguard.GuardRef {
 	return specguard.GuardRef{Namespace: m.Namespace, Name: m.Name}
 }
 
-func (g *Guards) compile(into map[guardKey]compiledGuard, m *metav1.ObjectMeta, spec v1alpha1.GuardSpec, namespaces *metav1.LabelSelector) {
+func (g *Guards) compile(into map[guardKey]compiledGuard, m *metav1.ObjectMeta, spec v1alpha1.ClusterGuardSpec) {
 	key := guardKey{m.UID, m.Generation}
 	if known, ok := g.compiled[key]; ok {
 		into[key] = known
 		return
 	}
 	ref := refOf(m)
-	guard, errs := specguard.Compile(ref, spec, namespaces, m.CreationTimestamp.Time)
+	guard, errs := specguard.Compile(ref, spec.GuardSpec, spec.NamespaceSelector, m.CreationTimestamp.Time)
 	if len(errs) > 0 {
 		g.cfg.Log.Warn("guard.inert", "guard", ref.String(), "namespace", m.Namespace, "error", errs.ToAggregate().Error())
-		guard = nil
+		into[key] = compiledGuard{}
+		return
 	}
-	into[key] = compiledGuard{guard: guard}
+	into[key] = compiledGuard{guard: guard.WithTenantExceptions(spec.Exceptions)}
 }
 
 // builtInParents are known without asking.

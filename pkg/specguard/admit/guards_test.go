@@ -91,7 +91,7 @@ func (w *guardsWorld) untilGuarded(namespace string, gvk canon.GVK) {
 	w.t.Helper()
 	poll.True(w.t, 20*time.Second, "the guard of namespace "+namespace+" is in force", func() bool {
 		s := w.Snapshot()
-		return s != nil && !s.rulesUnseen(namespace, gvk, time.Now()).Empty()
+		return s != nil && !s.rulesUnseen(namespace, "", gvk, time.Now()).Empty()
 	})
 }
 

@@ -36,7 +36,7 @@ func (v *Reviewer) Mutate(r *admission.Review) admission.Answer {
 		return admission.Unassessed(admission.ReasonUnknownOperation, nil)
 	}
 	now := v.Now()
-	if snapshot.rulesUnseen(r.Namespace, kindOf(r), now).Empty() {
+	if snapshot.rulesUnseen(r.Namespace, r.Name, kindOf(r), now).Empty() {
 		return v.leaveUnguarded(r)
 	}
 	object, old, err := pair(r)
@@ -48,7 +48,7 @@ func (v *Reviewer) Mutate(r *admission.Review) admission.Answer {
 	if !object.exists() {
 		return admission.Unassessed(admission.ReasonMalformed, admission.ErrMalformed)
 	}
-	rules := snapshot.rules(r.Namespace, kindOf(r), now, object.labels(), old.labels())
+	rules := snapshot.rules(r.Namespace, r.Name, kindOf(r), now, object.labels(), old.labels())
 	if rules.Empty() {
 		return v.leaveUnguarded(r)
 	}

@@ -27,9 +27,10 @@ const metadataName = "kubernetes.io/metadata.name"
 
 // rules asks the guards about one object. A namespace that is too new to be
 // known has at least the label that every namespace has.
-func (s *Snapshot) rules(namespace string, gvk canon.GVK, now time.Time, labels ...map[string]string) specguard.Rules {
+func (s *Snapshot) rules(namespace, name string, gvk canon.GVK, now time.Time, labels ...map[string]string) specguard.Rules {
 	return s.Guards.Rules(specguard.Query{
 		Namespace:       namespace,
+		Name:            name,
 		NamespaceLabels: s.namespaceLabels(namespace),
 		GVK:             gvk,
 		Labels:          labels,
@@ -37,10 +38,12 @@ func (s *Snapshot) rules(namespace string, gvk canon.GVK, now time.Time, labels 
 	})
 }
 
-// rulesUnseen is rules for a write that does not show the object's labels.
-func (s *Snapshot) rulesUnseen(namespace string, gvk canon.GVK, now time.Time) specguard.Rules {
+// rulesUnseen is rules for a write that does not show the object's labels. A name that is
+// not known is empty.
+func (s *Snapshot) rulesUnseen(namespace, name string, gvk canon.GVK, now time.Time) specguard.Rules {
 	return s.Guards.Rules(specguard.Query{
 		Namespace:       namespace,
+		Name:            name,
 		NamespaceLabels: s.namespaceLabels(namespace),
 		GVK:             gvk,
 		LabelsUnknown:   true,

@@ -27,7 +27,7 @@ func (v *Reviewer) validateScale(snapshot *Snapshot, r *admission.Review) admiss
 		// No guard names a kind of this resource; see Guards for how that is known.
 		return admission.Answer{Verdict: VerdictUnguarded}
 	}
-	rules := snapshot.rulesUnseen(r.Namespace, parent, v.Now())
+	rules := snapshot.rulesUnseen(r.Namespace, r.Name, parent, v.Now())
 	if rules.Empty() {
 		return admission.Answer{Verdict: VerdictUnguarded}
 	}
@@ -133,7 +133,7 @@ func (v *Reviewer) validatePod(snapshot *Snapshot, r *admission.Review) admissio
 func podRules(snapshot *Snapshot, r *admission.Review, object, old object, now time.Time) (specguard.Rules, *metav1.OwnerReference) {
 	owners := old.owners()
 	if specguard.IsRoot(operationOf(r), kindOf(r), owners, owners) {
-		return snapshot.rules(r.Namespace, kindOf(r), now, object.labels(), old.labels()), nil
+		return snapshot.rules(r.Namespace, r.Name, kindOf(r), now, object.labels(), old.labels()), nil
 	}
 	for i := range owners {
 		if owners[i].Controller == nil || !*owners[i].Controller {
@@ -141,11 +141,11 @@ func podRules(snapshot *Snapshot, r *admission.Review, object, old object, now t
 		}
 		kind := canon.ParseGVK(owners[i].APIVersion, owners[i].Kind)
 		if behind, ok := impliedOwners[kind]; ok {
-			if rules := snapshot.rulesUnseen(r.Namespace, behind, now); !rules.Empty() {
+			if rules := snapshot.rulesUnseen(r.Namespace, "", behind, now); !rules.Empty() {
 				return rules, &owners[i]
 			}
 		}
-		return snapshot.rulesUnseen(r.Namespace, kind, now), &owners[i]
+		return snapshot.rulesUnseen(r.Namespace, owners[i].Name, kind, now), &owners[i]
 	}
 	return specguard.Rules{}, nil
 }

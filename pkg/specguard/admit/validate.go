@@ -47,7 +47,7 @@ func (v *Reviewer) Validate(r *admission.Review) admission.Answer {
 // validateObject judges a write of the whole object.
 func (v *Reviewer) validateObject(snapshot *Snapshot, r *admission.Review) admission.Answer {
 	now := v.Now()
-	if snapshot.rulesUnseen(r.Namespace, kindOf(r), now).Empty() {
+	if snapshot.rulesUnseen(r.Namespace, r.Name, kindOf(r), now).Empty() {
 		return admission.Answer{Verdict: VerdictUnguarded}
 	}
 	object, old, err := pair(r)
@@ -59,7 +59,7 @@ func (v *Reviewer) validateObject(snapshot *Snapshot, r *admission.Review) admis
 	if !object.exists() && !old.exists() {
 		return admission.Unassessed(admission.ReasonMalformed, admission.ErrMalformed)
 	}
-	rules := snapshot.rules(r.Namespace, kindOf(r), now, object.labels(), old.labels())
+	rules := snapshot.rules(r.Namespace, r.Name, kindOf(r), now, object.labels(), old.labels())
 	if rules.Empty() {
 		return admission.Answer{Verdict: VerdictUnguarded}
 	}

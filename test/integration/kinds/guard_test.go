@@ -20,7 +20,12 @@ const smallestGuard = `resources: [{apiVersion: apps/v1, kind: Deployment}]`
 // discovered later by its silence.
 func TestGuards_Resources(t *testing.T) {
 	cases := resourceCases(32)
-	cases["no kind at all is refused"] = specCase{"resources: []", []string{"spec.resources"}, "should have at least 1 items"}
+	cases["no kind at all is refused"] = specCase{"resources: []", []string{"spec.resources"}, "name at least one kind in resources, or one category in categories"}
+	cases["a category is accepted"] = specCase{spec: "categories: [Workloads]"}
+	cases["each category is accepted, beside a kind"] = specCase{spec: "categories: [Workloads, Networking, RBAC, Configuration, Availability, Storage]"}
+	cases["a category in lower case is refused"] = specCase{"categories: [workloads]", []string{"spec.categories[0]"}, "Unsupported value"}
+	cases["a category that does not exist is refused"] = specCase{"categories: [Workloads, Everything]", []string{"spec.categories[1]"}, "Unsupported value"}
+	cases["a category twice is refused"] = specCase{"categories: [RBAC, RBAC]", []string{"spec.categories[1]"}, "Duplicate value"}
 	runForBothGuards(t, cases)
 }
 

@@ -149,15 +149,25 @@ type Suspension struct {
 }
 
 // GuardSpec is the part that SpecGuard and ClusterSpecGuard share.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.resources) && size(self.resources) > 0) || (has(self.categories) && size(self.categories) > 0)",message="name at least one kind in resources, or one category in categories",fieldPath=".resources",reason=FieldValueRequired
 type GuardSpec struct {
-	// resources are the kinds that are guarded.
-	// +required
+	// resources are single kinds that are guarded.
+	// +optional
 	// +listType=map
 	// +listMapKey=apiVersion
 	// +listMapKey=kind
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Resources []GuardedResource `json:"resources,omitempty"`
+	// categories are lists of kinds that are guarded: Workloads (Deployments, StatefulSets,
+	// DaemonSets, CronJobs), Networking (Services, Ingresses, NetworkPolicies), RBAC (Roles,
+	// RoleBindings, ServiceAccounts), Configuration (ConfigMaps, LimitRanges, ResourceQuotas),
+	// Availability (HorizontalPodAutoscalers, PodDisruptionBudgets) and Storage
+	// (PersistentVolumeClaims). A later version may add kinds to a category.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=6
+	Categories []ResourceCategory `json:"categories,omitempty"`
 	// selector picks objects by label. If unset, every object of the resources is guarded. An
 	// empty selector is refused: it reads like a mistake.
 	// +optional
@@ -302,6 +312,11 @@ type ClusterGuardSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="(has(self.users) && size(self.users) > 0) || (has(self.groups) && size(self.groups) > 0) || (has(self.serviceAccounts) && size(self.serviceAccounts) > 0) || (has(self.serviceAccountNamespaces) && size(self.serviceAccountNamespaces) > 0)",message="an empty list would let no user accept; leave acceptBy out to let the rights decide"
 	AcceptBy *Writers `json:"acceptBy,omitempty"`
+	// exceptions decides whether SpecGuardExceptions of a namespace apply to the objects that this
+	// guard selects.
+	// +optional
+	// +default="Forbidden"
+	Exceptions GuardExceptions `json:"exceptions,omitempty"`
 }
 
 // ClusterSpecGuard guards objects in many namespaces; it belongs to the platform team.

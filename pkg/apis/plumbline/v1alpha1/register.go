@@ -18,6 +18,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&GuardDefaults{}, &GuardDefaultsList{},
 		&ClusterSpecGuard{}, &ClusterSpecGuardList{},
 		&SpecGuard{}, &SpecGuardList{},
+		&SpecGuardException{}, &SpecGuardExceptionList{},
 		&Baseline{}, &BaselineList{},
 		&BaselineRevision{}, &BaselineRevisionList{},
 		&RemediationPolicy{}, &RemediationPolicyList{},
