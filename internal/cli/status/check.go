@@ -57,11 +57,7 @@ touched.
 }
 
 func (o *checkOptions) validate(cmd *cobra.Command, args []string) error {
-	parsed, err := guarded.ParseArguments(cmd, args)
-	if err != nil {
-		return err
-	}
-	named := len(parsed) > 0 && parsed[0].Name != ""
+	named := guarded.CountNames(args) > 0
 	switch {
 	case !named && !o.all && o.Labels == "":
 		return invocation.UsageErrorf(cmd, "name objects as TYPE/NAME, or select them with --all or -l")

@@ -55,7 +55,7 @@ deployment.apps/aa    InSync               0
 		"a label alone selects Baselines":                {args: []string{"status", "-l", v1alpha1.LabelTargetKind + "=Deployment", "-o", "name"}, want: "baseline.plumbline.dev/deployments.apps.aa"},
 		"jsonpath":                                       {args: []string{"status", "deploy/web", "-o", "jsonpath={.status.findings[0].actor.user}"}, want: "alice"},
 		"every namespace":                                {args: []string{"status", "-A", "-o", "wide"}, want: f.namespace},
-		"a name across namespaces is a mistake":          {args: []string{"status", "deploy/web", "-A"}, code: 1, also: "See 'kubectl plumbline status -h'"},
+		"a name across namespaces is a mistake":          {args: []string{"status", "deploy/web", "-A"}, code: 1, also: "error: a resource cannot be retrieved by name across all namespaces"},
 		"a cluster-scoped type is refused":               {args: []string{"status", "node/n"}, code: 1, also: "nodes are not namespaced"},
 		"an unguarded object is named":                   {args: []string{"status", "deploy/none"}, code: 1, also: "deployment.apps/none in namespace " + f.namespace + " has no Baseline"},
 		"of several names the found ones are shown too":  {args: []string{"status", "deploy", "none", "web"}, code: 1, want: "deployment.apps/web", also: "deployment.apps/none"},
