@@ -219,7 +219,7 @@ func TestEvidenceGet_Failures(t *testing.T) {
 	}{
 		"a plan without records": {[]string{"nope"}, "error: there is no good record of plan shop/nope in "},
 		"a step without one":     {[]string{"done", "--step", "7"}, "error: there is no good record of plan shop/done in "},
-		"no plan":                {nil, "error: name one plan\n"},
+		"no plan":                {nil, "error: name one plan: \"kubectl plumbline plan list\" lists them\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -101,7 +101,7 @@ func Message(err error) string {
 	}
 	if missing, ok := errors.AsType[*meta.NoKindMatchError](err); ok && missing.GroupKind.Group == v1alpha1.GroupVersion.Group {
 		resource, _ := meta.UnsafeGuessKindToResource(missing.GroupKind.WithVersion(""))
-		return fmt.Sprintf("error: the server doesn't have the resource type %q: is Plumbline installed in this cluster?", resource.Resource)
+		return fmt.Sprintf("error: the server doesn't have the resource type %q: is Plumbline installed in this cluster? \"%s doctor\" tells more", resource.Resource, DisplayName)
 	}
 	if usage, ok := errors.AsType[*usageError](err); ok {
 		return prefixed(usage.Error()) // of several lines

@@ -97,7 +97,7 @@ func TestPlan_Mistakes(t *testing.T) {
 		args []string
 		want string // in standard error
 	}{
-		"no plan is named":                   {[]string{"plan", "show"}, "error: name one plan\nSee 'kubectl plumbline plan show -h'"},
+		"no plan is named":                   {[]string{"plan", "show"}, "error: name one plan: \"kubectl plumbline plan list\" lists them\nSee 'kubectl plumbline plan show -h'"},
 		"two are named":                      {[]string{"plan", "show", "a", "b"}, "error: name one plan"},
 		"one that is not there":              {[]string{"plan", "show", "nope"}, `Error from server (NotFound): remediationplans.plumbline.dev "nope" not found`},
 		"a phase that is none":               {[]string{"plan", "list", "--phase", "Wobbly"}, `there is no phase "Wobbly", want one of Running,`},
