@@ -255,7 +255,7 @@ func TestCheck_AsksTheAssessorAndShowsItsAnswer(t *testing.T) {
 		}
 	}()
 	got := plumbline(t.Context(), kubeconfig, f.namespace, "", "check", "deploy/web", "--exit-code")
-	if got.Code != 1 || !strings.Contains(got.Stdout, "deployment.apps/web   Missing") {
+	if got.Code != 1 || !strings.Contains(got.Stdout, "deployment.apps/web     Missing") {
 		t.Errorf("got %+v", got)
 	}
 	must(t, kube.Get(t.Context(), client.ObjectKeyFromObject(baseline), baseline))
