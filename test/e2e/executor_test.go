@@ -348,7 +348,7 @@ func halted(t *testing.T) {
 	w.open(first)
 	w.untouched(second)
 
-	w.as("oncall", "plumbline", "unhalt", w.namespace)
+	w.as("oncall", "plumbline", "resume", w.namespace)
 	w.untilPlan("another one writes the second", func(p *v1alpha1.RemediationPlan) bool {
 		return p.Name != plan.Name && isAt(v1alpha1.StepApplied)(p) && p.Spec.Plan.Targets[0].Name == second
 	})

@@ -221,7 +221,7 @@ func TestHalt_IsWrittenIntoTheLedger(t *testing.T) {
 	}{
 		{[]string{"halt", "production", "--reason", "INC-9", "--dry-run=server"}, nil},
 		{[]string{"halt", "production", "--reason", "INC-9"}, &v1alpha1.LedgerHalt{RequestedBy: "admin", Reason: "INC-9"}},
-		{[]string{"unhalt", "production"}, nil},
+		{[]string{"resume", "production"}, nil},
 	} {
 		got := plumbline(t.Context(), kubeconfig, "default", "", step.args...)
 		must(t, kube.Get(t.Context(), client.ObjectKeyFromObject(ledger), ledger))
