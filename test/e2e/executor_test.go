@@ -276,7 +276,11 @@ func stagedStops(t *testing.T) {
 
 func steeredByPlugin(t *testing.T) {
 	steered(t, "plugin", func(w *world, plan, verb string) {
-		w.as("oncall", "plumbline", "plan", verb, plan, "--reason", "a drill", "--timeout", patience.String())
+		args := []string{"plumbline", "plan", verb, plan, "--reason", "a drill", "--timeout", patience.String()}
+		if verb == "cancel" {
+			args = append(args, "--yes")
+		}
+		w.as("oncall", args...)
 	})
 }
 
