@@ -33,8 +33,8 @@ const (
 // TroubleAnnotation marks commands whose exit code 1 is an answer.
 const TroubleAnnotation = "plumbline.dev/exit-code-on-error"
 
-// ExitError carries an exit code. A nil err prints nothing: the command has said
-// everything already.
+// ExitError carries an exit code. A nil err prints no text: the command has printed
+// all of it already.
 type ExitError struct {
 	Code int
 	Err  error
@@ -106,7 +106,7 @@ func Message(err error) string {
 	if usage, ok := errors.AsType[*usageError](err); ok {
 		return prefixed(usage.Error()) // of several lines
 	}
-	return prefixed(Printable(err.Error())) // it may name what others wrote
+	return prefixed(Printable(err.Error())) // it may have texts of other users
 }
 
 func serverMessage(err error, status *apierrors.StatusError) string {
@@ -115,7 +115,7 @@ func serverMessage(err error, status *apierrors.StatusError) string {
 	}
 	text := status.ErrStatus.Message
 	if op, ok := strings.CutSuffix(err.Error(), status.Error()); ok {
-		text = Printable(op) + text // what was being done when the server refused
+		text = Printable(op) + text // the operation that the server refused
 	}
 	return fmt.Sprintf("Error from server (%s): %s", status.ErrStatus.Reason, text)
 }

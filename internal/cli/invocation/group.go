@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewGroup returns a command that has verbs and does nothing itself.
+// NewGroup returns a command that has verbs, and prints their help.
 func NewGroup(name, short, long string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                        name + " COMMAND",
