@@ -148,7 +148,7 @@ func (s *story) remediate(ctx context.Context) (err error) {
 	if err := s.photograph(ctx, desk, plan.Name); err != nil {
 		return err
 	}
-	return s.run(ctx, s.admin, "kubectl", "plumbline", "plan", "cancel", plan.Name, "-n", shopNamespace, "--reason", "the demo goes on")
+	return s.run(ctx, s.admin, "kubectl", "plumbline", "plan", "cancel", plan.Name, "--yes", "-n", shopNamespace, "--reason", "the demo goes on")
 }
 
 func inOrderOfSeverity(plan *v1alpha1.RemediationPlan) error {

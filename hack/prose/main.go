@@ -13,6 +13,9 @@
 // actor. The budgets per 1,000 words of prose are those of projects whose pages read well.
 // Words that the glossary retires, a sentence that begins with Who or What, and pronouns of
 // persons are errors wherever they are. Code, links and the values of templates are no prose.
+//
+// The comments of commands and internal packages are counted by folder. A folder keeps the same budgets, or has a line in
+// hack/prose/ratchet.txt with bounds of its own, which only fall.
 package main
 
 import (
@@ -22,6 +25,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 )
 
@@ -52,10 +56,45 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if *table {
+	if len(flags.Args()) > 0 {
 		return printTable(out, areas, retired)
 	}
-	return check(out, areas, retired)
+	comments, err := readComments(*root)
+	if err != nil {
+		return err
+	}
+	if *table {
+		return errors.Join(printTable(out, areas, retired), printTable(out, nameComments(comments), retired))
+	}
+	return errors.Join(check(out, areas, retired), checkComments(out, *root, comments))
+}
+
+// nameComments returns areas of comments with names that tell them apart from areas of strings.
+func nameComments(comments []area) []area {
+	named := slices.Clone(comments)
+	for i := range named {
+		named[i].name += ", comments"
+	}
+	return named
+}
+
+// checkComments prints the sentences of each folder with comments above the bounds, and the needless lines of the ratchet.
+func checkComments(out io.Writer, root string, comments []area) error {
+	ratchet, err := readRatchet(root)
+	if err != nil {
+		return err
+	}
+	findings := judgeRatchet(comments, ratchet)
+	for _, a := range comments {
+		findings = append(findings, judgeComments(a, ratchet)...)
+	}
+	for _, finding := range findings {
+		fmt.Fprintln(out, finding)
+	}
+	if len(findings) > 0 {
+		return fmt.Errorf("%d sentences of comments are too many", len(findings))
+	}
+	return nil
 }
 
 // readChosen returns the areas of the named pages, and those of the repository without names.

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Mode says who writes the certificates.
+// Mode names the writer of the certificates.
 type Mode string
 
 // The modes.
@@ -28,9 +28,9 @@ const (
 	// ModeSelfManaged: the holder of the lease makes authority and leaf, and
 	// publishes the bundle.
 	ModeSelfManaged Mode = "SelfManaged"
-	// ModeCertManager: cert-manager writes the Secret, its CA injector the
-	// bundles of webhooks. The keeper reads, and writes nothing at all; but for a
-	// ConfigMap there is no injector, and the holder of the lease writes that.
+	// ModeCertManager: cert-manager writes the Secret, and its CA injector writes the
+	// bundles of webhooks. The keeper only reads. A ConfigMap has no injector, so the
+	// holder of the lease writes the bundle of a ConfigMap.
 	ModeCertManager Mode = "CertManager"
 )
 
@@ -44,7 +44,7 @@ type Config struct {
 	// ConfigurationName is that of the mutating and the validating webhook
 	// configuration that the bundle is published in.
 	ConfigurationName string
-	// InjectionName is that of one more mutating webhook configuration; empty: none.
+	// InjectionName is the name of one more mutating webhook configuration; empty without one.
 	InjectionName string
 	// ConfigMapName is that of the ConfigMap in Namespace that the bundle is
 	// published in, in place of webhook configurations; empty: in those.
@@ -52,11 +52,10 @@ type Config struct {
 	// DeploymentName is our own Deployment; it owns a Secret that had to be made
 	// again. Without such a Deployment the Secret has no owner.
 	DeploymentName string
-	// FieldManager owns what is written.
+	// FieldManager owns the written fields.
 	FieldManager string
-	// Names are the DNS names and IP addresses of the serving certificate. The
-	// first one is what the API server calls; of a certificate that somebody else
-	// issues no other is demanded.
+	// Names are the DNS names and IP addresses of the serving certificate. The API server
+	// calls the first name. A certificate of another issuer needs the first name alone.
 	Names []string
 	// Settle is how long a bundle has been published before a certificate relies on it.
 	Settle time.Duration
@@ -85,10 +84,10 @@ type Keeper struct {
 
 	// changed wakes the lease holder; one signal stands for any number.
 	changed chan struct{}
-	// settling are the authorities that somebody else issued.
+	// settling are the authorities of another issuer.
 	settling settling
-	// observing has one change loaded after the other: informers and a timer tell of them
-	// at once, and who has read less must not be the last.
+	// observing has one change loaded after the other. Informers and a timer tell of changes
+	// at once, and the older reading must not be the last.
 	observing sync.Mutex
 	current   atomic.Pointer[Material]
 	leading   atomic.Bool
@@ -99,12 +98,12 @@ type Keeper struct {
 	publishedSince time.Time
 
 	mu      sync.Mutex
-	loadErr error // of what the Secret holds now
+	loadErr error // of the present content of the Secret
 	keepErr error // of the last attempt to put things right
 }
 
-// NewKeeper returns a keeper; nothing happens before Run. The clock should
-// listen to the client's answers.
+// NewKeeper returns a keeper, which is idle before Run. The clock should listen to the
+// answers to the client.
 func NewKeeper(client kubernetes.Interface, cfg Config, clock *Clock, log *slog.Logger) *Keeper {
 	k := &Keeper{client: client, cfg: cfg, log: log, clock: clock, changed: make(chan struct{}, 1)}
 	k.watch = newWatch(client, cfg, newPublisher(client, cfg), k.observe)
@@ -195,7 +194,7 @@ func (k *Keeper) keep(ctx context.Context) (time.Time, error) {
 	now := k.clock.Now() // After the read, which told us the API server's time.
 	state := State{Remembered: k.current.Load(), Published: k.watch.bundles(), Names: k.cfg.Names, Settle: k.cfg.Settle}
 	if secret != nil {
-		// What cannot be read is like nothing: it is made again.
+		// Unreadable content counts as absent: the keeper makes it again.
 		state.Stored, _ = ParseMaterial(secret.Data)
 	}
 	if state.Stored != nil {
@@ -218,7 +217,7 @@ func (k *Keeper) keep(ctx context.Context) (time.Time, error) {
 	return plan.Next, nil
 }
 
-// seePublished notes since when everybody finds a bundle; zero when not everybody does.
+// seePublished notes since when each place has a bundle; zero while a place lacks it.
 func (k *Keeper) seePublished(want []byte, have [][]byte, now time.Time) time.Time {
 	switch {
 	case !published(have, want):
@@ -242,8 +241,8 @@ func (k *Keeper) observe() {
 	}
 }
 
-// load takes a new certificate into service. What cannot be served leaves the
-// present one where it is.
+// load takes a new certificate into service. Content that cannot be served leaves the
+// present certificate in service.
 func (k *Keeper) load(data map[string][]byte) {
 	stored, err := k.parse(data)
 	k.setError(&k.loadErr, err)
@@ -266,8 +265,8 @@ func (k *Keeper) load(data map[string][]byte) {
 	}
 }
 
-// settled are the bundles that a certificate may rely on. Its own issuer waits
-// before it relies on a bundle; what somebody else issued waits here.
+// settled are the bundles that a certificate may rely on. The keeper's own issuer waits
+// before it relies on a bundle. A bundle of another issuer waits here.
 func (k *Keeper) settled() [][]byte {
 	bundles := k.watch.bundles()
 	if k.cfg.Mode == ModeSelfManaged || !k.cfg.publishes() || len(bundles) == 0 {
@@ -298,7 +297,7 @@ func (k *Keeper) names() []string {
 	return k.cfg.Names
 }
 
-// errNotLoaded is what a caller gets before the first certificate is there.
+// errNotLoaded is the error of a call before the first certificate.
 var errNotLoaded = errors.New("no serving certificate yet")
 
 // GetCertificate is for tls.Config.
@@ -318,8 +317,8 @@ func (k *Keeper) Loaded() error {
 	return nil
 }
 
-// Ready says why nobody can call us yet: no certificate, or a place whose bundle
-// does not vouch for it.
+// Ready returns the reason for which clients cannot call yet: there is no certificate, or
+// the bundle of a place does not vouch for the certificate.
 func (k *Keeper) Ready() error {
 	if err := k.Loaded(); err != nil {
 		return err

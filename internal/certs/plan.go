@@ -12,22 +12,21 @@ import (
 
 const (
 	// DefaultSettleTime is how long a bundle has been seen published before a
-	// certificate relies on it. Which authorities an API server trusts cannot be
-	// asked for without risking a call: it shows only in a handshake, and a
-	// refused one is a lost review. But API servers learn of a changed
-	// configuration by the same watch by which we see it, within 10 ms as
-	// measured; this is what one that lags has.
+	// certificate relies on it. The authorities that an API server trusts show in a
+	// handshake alone, and a refused handshake is a lost review. API servers learn of
+	// a changed configuration by a watch like that of the keeper, within 10 ms as
+	// measured. An API server that lags has this time.
 	DefaultSettleTime = time.Minute
 	// maxAuthorities bounds the bundle: the signing one, the one before it, and
-	// one more when somebody forces two changes in a row.
+	// one more for two forced changes in a row.
 	maxAuthorities = 3
 )
 
-// State is what Decide looks at.
+// State is the input of Decide.
 type State struct {
-	// Stored is what the Secret holds; nil when it holds no authority.
+	// Stored is the content of the Secret; nil when the Secret holds no authority.
 	Stored *Material
-	// Remembered is what this process served last; nil at first.
+	// Remembered is the material that this process served last; nil at first.
 	Remembered *Material
 	// Published are the caBundles of all webhooks of our configurations.
 	Published [][]byte
@@ -40,7 +39,7 @@ type State struct {
 	Names []string
 }
 
-// Plan says what has to be done, in this order. The zero Plan does nothing.
+// Plan has the steps that are due, in this order. The zero Plan has no step.
 type Plan struct {
 	// NewAuthority: make an authority and let it sign from now on.
 	NewAuthority bool
@@ -50,21 +49,21 @@ type Plan struct {
 	DropOld bool
 	// NewLeaf: issue a serving certificate by the signing authority.
 	NewLeaf bool
-	// Next is when to decide again although nothing changed.
+	// Next is the time of the next decision without a change before.
 	Next time.Time
 }
 
 // Writes says that the Secret changes.
 func (p Plan) Writes() bool { return p.NewAuthority || p.DropOld || p.NewLeaf }
 
-// Decide says what has to be done at a time. It asks for nothing twice: after
-// the plan was carried out, the same time gives a plan without writes.
+// Decide returns the steps that are due at a time. A step is due once: after the
+// plan was carried out, the same time gives a plan without writes.
 func Decide(s State, now time.Time) Plan {
 	m := s.Stored
 	switch {
 	case m == nil && s.Remembered != nil:
-		// Somebody deleted the Secret: a forced change of authority. The leaf
-		// that everybody serves stays until the new bundle has settled.
+		// A deletion of the Secret forces a change of authority. All replicas serve the
+		// old leaf until the new bundle has settled.
 		return Plan{
 			NewAuthority: true,
 			Keep:         keep(s.Remembered.Authorities, s.Remembered.Leaf, now),
@@ -74,8 +73,8 @@ func Decide(s State, now time.Time) Plan {
 	case m == nil:
 		return Plan{NewAuthority: true, Keep: keep(publishedAuthorities(s.Published), nil, now), NewLeaf: true, Next: now.Add(s.Settle)}
 	case m.SignerKey == nil || !now.Before(renewAt(m.Authorities[0])) || now.Before(m.Authorities[0].NotBefore):
-		// An authority of the future was made by a clock that was off: whatever
-		// it signs, nobody accepts.
+		// A wrong clock made an authority of the future. No client accepts its
+		// signatures.
 		return Plan{NewAuthority: true, Keep: keep(m.Authorities, m.Leaf, now), NewLeaf: !serves(m, s.Names, now), Next: now.Add(s.Settle)}
 	default:
 		return decideLeaf(s, now)
@@ -117,7 +116,7 @@ func decideLeaf(s State, now time.Time) Plan {
 	return p
 }
 
-// Carry makes the material that a plan asks for from what was there.
+// Carry makes the material of a plan from the present material.
 func Carry(p Plan, s State, now time.Time) (*Material, error) {
 	m := &Material{}
 	switch {
@@ -177,8 +176,8 @@ func keep(authorities []*x509.Certificate, leaf *tls.Certificate, now time.Time)
 	return out
 }
 
-// publishedAuthorities reads what the configurations trust at present; what
-// cannot be read is worth nothing to anybody.
+// publishedAuthorities reads the authorities that the configurations trust at present.
+// It leaves out unreadable bundles, which no client trusts.
 func publishedAuthorities(bundles [][]byte) []*x509.Certificate {
 	var out []*x509.Certificate
 	for _, b := range bundles {

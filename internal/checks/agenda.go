@@ -11,21 +11,21 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard/resync"
 )
 
-// Appointment is what the checks of one object depend on, as its last
-// reconciliation found it.
+// Appointment has the facts that the checks of one object depend on, as the last
+// reconciliation of the object found them.
 type Appointment struct {
 	// Timing is without failures and requests, which the agenda adds.
 	Timing resync.Timing
-	// Environment names the object's Environment; empty if it has none.
+	// Environment names the object's Environment; empty without one.
 	Environment string
-	// Told is what the Baseline tells of the object.
+	// Told is the version of the object in its Baseline.
 	Told Told
-	// Request is the value of a request that no check has answered; empty if none.
+	// Request is the value of a request that no check has answered; empty without one.
 	Request string
 	// Settled is the obstacle that the Baseline and the object name, except a claim,
 	// which holds only as long as its plan.
 	Settled resync.Obstacle
-	// Claim names the plan that claims the object; empty if none does.
+	// Claim names the plan that claims the object; empty without one.
 	Claim string
 	// Recheck is the time after which an obstacle is looked at again.
 	Recheck time.Duration
@@ -39,13 +39,13 @@ type Told struct {
 	Hash, FullHash string
 }
 
-// Answer is what a check found.
+// Answer is the result of a check.
 type Answer struct {
 	// At is when the object was read.
 	At time.Time
-	// Request is the request that the check answers; empty if there was none.
+	// Request is the request that the check answers; empty without one.
 	Request string
-	// Differs says that the object is not what the Baseline tells.
+	// Differs tells that the object differs from its Baseline.
 	Differs bool
 }
 
@@ -81,7 +81,7 @@ func NewAgenda() *Agenda {
 	return &Agenda{entries: map[kube.Key]*agendaEntry{}, wake: make(chan struct{}, 1)}
 }
 
-// Note takes what a reconciliation found.
+// Note takes the result of a reconciliation.
 func (a *Agenda) Note(key kube.Key, found Appointment, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,7 +97,7 @@ func (a *Agenda) Note(key kube.Key, found Appointment, now time.Time) {
 		a.makeRoom() // a remediation ended
 	}
 	e.Appointment = found
-	// Whatever held it back may be over; who has no room is told so again.
+	// An obstacle may be over. An object without room is told so again.
 	e.obstacle, e.notBefore = resync.ObstacleNone, time.Time{}
 	e.plan(now)
 	if e.due.By(now) && !e.running {
@@ -134,7 +134,7 @@ func (a *Agenda) Forget(key kube.Key) {
 	delete(a.entries, key)
 }
 
-// AnswerOf returns what a check has found and the Baseline does not tell yet.
+// AnswerOf returns the answer of a check that the Baseline does not have yet.
 func (a *Agenda) AnswerOf(key kube.Key) *Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -154,7 +154,7 @@ func (a *Agenda) FailuresOf(key kube.Key) int {
 	return 0
 }
 
-// EndCheck ends a check: what it found is in the Baseline.
+// EndCheck ends a check whose answer is in the Baseline.
 func (a *Agenda) EndCheck(key kube.Key, what *Answer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,8 +164,8 @@ func (a *Agenda) EndCheck(key kube.Key, what *Answer) {
 	}
 	e.running, e.answer = false, nil
 	e.failures, e.failedAt = 0, time.Time{}
-	// What the Baseline says is noted a moment later; until then it must not look
-	// as due as before, or the same check is made again.
+	// The reconciliation notes the Baseline a moment later. Until then the entry must not
+	// be due as before, or the same check is made again.
 	e.Timing.LastCheck = what.At
 	e.plan(what.At)
 	a.makeRoom()
@@ -183,7 +183,7 @@ func (a *Agenda) begin(key kube.Key) (told Told, request string, ok bool) {
 	return e.Told, e.Request, true
 }
 
-// found takes what a check has read; the next reconciliation tells it.
+// found takes the reading of a check, which the next reconciliation tells.
 func (a *Agenda) found(key kube.Key, reading Reading, request string) (differs, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -195,7 +195,7 @@ func (a *Agenda) found(key kube.Key, reading Reading, request string) (differs, 
 	return e.answer.Differs, true
 }
 
-// failed ends a check that could not be made, or whose answer nobody took.
+// failed ends a check that could not be made, or whose answer no reconciliation took.
 func (a *Agenda) failed(key kube.Key, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -228,7 +228,7 @@ func (a *Agenda) rouse() {
 	}
 }
 
-// is says whether a Baseline tells what was read.
+// is tells whether a Baseline has the version of a reading.
 func (t Told) is(reading Reading) bool {
 	if reading.Object == nil {
 		return t.Hash == specguard.HashAbsent

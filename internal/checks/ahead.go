@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/kube"
 )
 
-// Objects tells what is known of guarded objects; *kube.Tracker does.
+// Objects returns the known guarded objects; *kube.Tracker does.
 type Objects interface {
 	View(kube.Key) kube.View
 	Settle(kube.Key, []kube.Transition)
@@ -20,14 +20,14 @@ type Objects interface {
 	Health(schema.GroupVersionKind) kube.Health
 }
 
-// Ahead adds to what the watch knows what checks have read and the watch does not
-// have: an event that was lost, a watch that is silent. To a reconciliation that is
-// a transition like any other; that nobody saw what lies before it is said by its
-// not being contiguous.
+// Ahead adds the readings of checks that the watch does not have to the objects of the
+// watch: an event was lost, or the watch is silent. To a reconciliation that is
+// a transition like any other. The transition is not contiguous, because no event told
+// of the versions before it.
 //
-// It stays until the watch has come as far. Versions of one resource are comparable
-// as integers (KEP-5504), so what the watch delivers late is known to be older, and
-// is not judged again on top of what is newer.
+// A reading stays until the watch has come as far. Versions of one resource are comparable
+// as integers (KEP-5504). So a late event is known to be older, and is not judged again
+// after a newer version.
 type Ahead struct {
 	Objects
 
@@ -38,7 +38,7 @@ type Ahead struct {
 // held is a reading that the watch has not come to.
 type held struct {
 	Reading
-	// known is the newest version that the watch had; nil if it had none.
+	// known is the newest version that the watch had; nil if it had no version.
 	known *kube.Object
 	// judged is the version up to which readings of it were judged: its own once a
 	// reconciliation has dealt with it, before that the one of an earlier reading.
@@ -100,7 +100,7 @@ func (a *Ahead) View(key kube.Key) kube.View {
 	return view
 }
 
-// outdated says that the watch has come to a reading. Where both have nothing, the
+// outdated says that the watch has come to a reading. Where both have no object, the
 // watch may still be about to tell of an object that came and went before.
 func (h *held) outdated(view kube.View) bool {
 	if view.Current == nil && h.Object == nil && kube.IsOlder(view.Progress, h.Version) {
@@ -109,8 +109,8 @@ func (h *held) outdated(view kube.View) bool {
 	return reached(view, h.Reading)
 }
 
-// unjudged leaves out what is older than a reading that was judged, but for the end
-// of an object: that says which version was its last.
+// unjudged leaves out the versions before a judged reading, but keeps the end of an
+// object: the end names the last version.
 func (a *Ahead) unjudged(key kube.Key, h *held, view kube.View) kube.View {
 	n := 0
 	for n < len(view.Pending) && kube.IsOlder(leadsTo(view.Pending[n]), h.judged) {
@@ -136,7 +136,7 @@ func leadsTo(t kube.Transition) string {
 	}
 }
 
-// transition is the step from what the watch has.
+// transition is the step from the object of the watch to the reading.
 func (h *held) transition(view kube.View) kube.Transition {
 	prev := h.known
 	if n := len(view.Pending); n > 0 {
@@ -153,8 +153,8 @@ func (a *Ahead) Settle(key kube.Key, seen []kube.Transition) {
 	a.Objects.Settle(key, seen)
 }
 
-// settleHeld tells whether a transition is that of a reading, which the watch
-// knows nothing of.
+// settleHeld tells whether a transition is that of a reading that the watch does not
+// have.
 func (a *Ahead) settleHeld(key kube.Key, last kube.Transition) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -166,8 +166,8 @@ func (a *Ahead) settleHeld(key kube.Key, last kube.Transition) bool {
 	return true
 }
 
-// behind says that the watch of a kind has not come to what a check has read: it is
-// no use to wait for it once more. A single event that was lost is no such sign.
+// behind says that the watch of a kind has not come to the reading of a check: waiting
+// for it once more is of no use. A single lost event is no such sign.
 func (a *Ahead) behind(kind schema.GroupVersionKind, progress string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -179,7 +179,7 @@ func (a *Ahead) behind(kind schema.GroupVersionKind, progress string) bool {
 	return false
 }
 
-// reached says that what the watch knows of an object is as new as a reading.
+// reached says that the watch has a version of an object that is as new as a reading.
 func reached(view kube.View, reading Reading) bool {
 	switch current := view.Current; {
 	case current != nil:
@@ -198,7 +198,7 @@ func passed(view kube.View, reading Reading) bool {
 	return view.Progress != "" && !kube.IsOlder(view.Progress, reading.Version) && !reached(view, reading)
 }
 
-// sameBody says that two versions differ in nothing that is judged; controllers
+// sameBody says that the judged parts of two versions are equal. Controllers
 // move the version all the time by writing the status.
 func sameBody(a, b *kube.Object) bool {
 	return b != nil && a.UID == b.UID && a.FullHash == b.FullHash && a.Unreadable == nil && b.Unreadable == nil &&

@@ -26,22 +26,22 @@ import (
 
 const (
 	// DefaultMaxConcurrent is how many checks go on at once in the whole
-	// installation, whatever the threshold lets.
+	// installation, for each threshold.
 	DefaultMaxConcurrent = 10
 	// startsPerSecond is the pace of checks when very many are due, as when they
 	// are switched on: 10,000 objects are through within ten minutes.
 	startsPerSecond rate.Limit = 20
-	// startsAtOnce is what may start together before the pace counts.
+	// startsAtOnce is the number of checks that may start together before the pace counts.
 	startsAtOnce = 10
 	// roundSpacing is the least time between two looks at the agenda: with 10,000
 	// objects due, one takes some 30 ms.
 	roundSpacing = 500 * time.Millisecond
-	// idle is how long nobody looks at the agenda when nothing is due.
+	// idle is the time between two looks at an agenda without due checks.
 	idle = time.Minute
 	// ReadTimeout bounds one live read, claimTimeout the look at a plan.
 	ReadTimeout  = 10 * time.Second
 	claimTimeout = time.Second
-	// CatchUp is the time that the watch gets to come to what a check has read. Most of the
+	// CatchUp is the time that the watch gets to come to the reading of a check. Most of the
 	// time the change is merely on its way, and the watch tells more of it.
 	CatchUp      = 10 * time.Second
 	catchUpAgain = 250 * time.Millisecond
@@ -62,13 +62,13 @@ type Trigger interface {
 	Look(kube.Key)
 }
 
-// Scheduler makes the scheduled checks, and those that are asked for. It reads the
-// object past the watch and hands what it found to the reconciliation.
+// Scheduler makes the scheduled checks, and the requested ones. It reads the
+// object past the watch and hands its reading to the reconciliation.
 type Scheduler struct {
 	// Client reads plans, from the cache.
 	Client client.Reader
 	Agenda *Agenda
-	// Watch is what the watch knows; what checks have read is added to it.
+	// Watch has the objects of the watch, and takes the readings of checks.
 	Watch *Ahead
 	// Trigger has the reconciliation take the answer of a check.
 	Trigger  Trigger
@@ -79,7 +79,7 @@ type Scheduler struct {
 	// Threshold is the share of all objects that may be checked or repaired at once where
 	// no GuardDefaults say one.
 	Threshold resync.Percent
-	// MaxConcurrent bounds what goes on at once.
+	// MaxConcurrent bounds the checks that go on at once.
 	MaxConcurrent int
 	Clock         clock.WithTicker
 	Log           logr.Logger
@@ -150,8 +150,8 @@ func limitsOf(f *guarddefaults.Active, fallback resync.Percent, maxConcurrent in
 	return l
 }
 
-// held are the claimed objects whose plan goes on. A claim of a plan that ended or
-// is gone holds nothing; of one that cannot be read it is not known, so it holds.
+// held are the claimed objects whose plan goes on. A claim of an ended or deleted plan
+// holds no object. A claim of an unreadable plan holds its object.
 func (c *Scheduler) held(ctx context.Context, claims []claimed) map[kube.Key]bool {
 	if len(claims) == 0 {
 		return nil
@@ -168,7 +168,7 @@ func (c *Scheduler) held(ctx context.Context, claims []claimed) map[kube.Key]boo
 	return held
 }
 
-// check makes one check. What it finds, the reconciliation tells.
+// check makes one check, whose reading the reconciliation tells.
 func (c *Scheduler) check(ctx context.Context, key kube.Key, told Told, request string) {
 	agenda, metrics := c.Agenda, c.Metrics
 	reading, missed, err := c.look(ctx, key, told)
@@ -196,14 +196,14 @@ func (c *Scheduler) check(ctx context.Context, key kube.Key, told Told, request 
 	c.Trigger.Look(key)
 }
 
-// errUnwatched says that a check could find something that nobody could judge.
+// errUnwatched says that no reconciliation could judge the reading of a check.
 var errUnwatched = errors.New("its kind cannot be watched")
 
 // errNoRoom says that the watch has missed more than memory is spent on.
 var errNoRoom = errors.New("too much waits for the watch to come to it")
 
-// look reads an object. missed: the watch did not come to what was read, which is
-// then told to the reconciliation beside what the watch knows.
+// look reads an object. missed: the watch did not come to the reading, which the
+// reconciliation then gets beside the objects of the watch.
 func (c *Scheduler) look(ctx context.Context, key kube.Key, told Told) (reading Reading, missed bool, err error) {
 	deadline := c.Clock.Now().Add(CatchUp)
 	if reading, err = c.read(ctx, key); err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli is kubectl plumbline: it shows what was authorized, what runs and
-// who made the difference, and it asks for acceptance.
+// Package cli is kubectl plumbline: it shows the authorized state, the present state and
+// the writers of the differences, and it asks for acceptance.
 //
 // Start at [Run], which builds the command tree and turns an error into
 // kubectl's words and an exit code. Each verb, or group of verbs, is a package below:
@@ -29,12 +29,12 @@
 // Commands gather, then compute a plain value (a report), then print it: the
 // middle part is pure, so it is tested without a cluster, and -o json prints
 // the same value that the table is drawn from. Text for people that is no table
-// goes through [invocation.Description], which lets nothing through that a terminal obeys.
+// goes through [invocation.Description], which lets no sequence through that a terminal obeys.
 //
-// The plugin writes what a person asks for, and nothing else: spec.accept and the
+// The plugin writes the requests of a person alone: spec.accept and the
 // annotation that asks for a check on Baselines, spec.control of plans, the mode
 // of policies, the halt of ledgers, and with adopt a new guard in mode Audit. Each
 // write names the user as the API server knows them, and carries the uid and the
-// resourceVersion of what was shown (internal/actions). What doctor reads comes through
+// resourceVersion of the shown object (internal/actions). Doctor reads through
 // internal/doctor/gather; its writes, and those of a preview, are dry runs.
 package cli

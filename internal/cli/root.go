@@ -29,7 +29,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/status"
 )
 
-// Environment is what a process lends to the plugin.
+// Environment has the streams and the clock that a process lends to the plugin.
 type Environment = invocation.Environment
 
 // app carries out the commands about the plugin itself with an invocation.
@@ -44,7 +44,7 @@ var groups = []struct {
 		status.Command, diff.Command, blame.Command, history.Command, status.CheckCommand, accept.Command, adopt.Command,
 	}},
 	{"Remediation Commands", []func(*invocation.Invocation) *cobra.Command{
-		remediate.Command, plan.Command, policy.Command, assess.Command, halt.Command, halt.UnhaltCommand, lift.Command, evidence.Command,
+		remediate.Command, plan.Command, policy.Command, assess.Command, halt.Command, halt.ResumeCommand, lift.Command, evidence.Command,
 	}},
 	{"Traffic Commands", []func(*invocation.Invocation) *cobra.Command{release.Command, proxies.Command}},
 	{"Installation Commands", []func(*invocation.Invocation) *cobra.Command{doctor.Command, console.Command, versionCommand}},

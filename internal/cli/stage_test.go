@@ -54,7 +54,7 @@ func TestTheStageOfADriftIsNamed(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"explain, first":  {first, []string{"policy", "explain", "production", "deployment/web"}, "stage Notify: people are notified, and it is remediated when it is 1000h0m0s old"},
+		"explain, first":  {first, []string{"policy", "explain", "production", "deployment/web"}, "stage Notify: people are notified, and it is remediated when it is 1000h old"},
 		"explain, second": {second, []string{"policy", "explain", "production", "deployment/web"}, "✓ Escalation      stage Remediate"},
 		"preview, first":  {first, []string{"plan", "preview", "production"}, "shop/deployment.apps/web  NotifyStage: stage Notify: people are notified"},
 	} {

@@ -109,8 +109,7 @@ func (a *app) serverVersions(ctx context.Context) ([]serverVersion, error) {
 	return versions, nil
 }
 
-// versionSkew tells which parts are of another version than the plugin; empty if none
-// are, or if the plugin is of no release.
+// versionSkew tells which parts are of another version than the plugin; empty without such a part, or if the plugin is of no release.
 func versionSkew(info versionInfo) string {
 	plugin := strings.TrimPrefix(info.ClientVersion, "v")
 	if plugin == "" || plugin[0] < '0' || plugin[0] > '9' {

@@ -19,16 +19,16 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
-// Verifier says whose a token is.
+// Verifier names the pod of a token.
 type Verifier interface {
 	Verify(ctx context.Context, token string) (identity.Proxy, error)
 }
 
-// Cluster is what is known of pods and namespaces.
+// Cluster has the known pods and namespaces.
 type Cluster interface {
-	// Pod of a name; nil if there is none.
+	// Pod of a name; nil without one.
 	Pod(namespace, name string) *corev1.Pod
-	// NamespaceAnnotation is its value; empty if there is none.
+	// NamespaceAnnotation is the value of the annotation; empty without one.
 	NamespaceAnnotation(namespace, annotation string) string
 }
 
@@ -40,14 +40,14 @@ type Directory struct {
 	catalog  *Catalog
 	// refused is told why a proxy was not let in.
 	refused func(identity.Reason)
-	// Gateways says whose pods are gateways. A label alone does not: anybody may set
-	// one, and a gateway sees Services of all namespaces.
+	// Gateways names the account of the pods that are gateways. A label alone makes no
+	// gateway: any user may set a label, and a gateway sees Services of all namespaces.
 	Gateways Account
 	// AnyAddress admits a token from any address, and not from its pod's alone.
 	AnyAddress bool
-	// AddressWait is how long a proxy waits whose pod has no address yet.
+	// AddressWait is how long a proxy of a pod without an address waits.
 	AddressWait time.Duration
-	// Misread is told what of a pod's annotations could not be had; may be nil.
+	// Misread takes the parts of a pod's annotations that are not valid; may be nil.
 	Misread func(pod *corev1.Pod, wrong []string)
 	// Unexported is told which Services a pod asks for without consent; may be nil.
 	Unexported func(pod *corev1.Pod, problems []ir.Problem)
@@ -56,7 +56,7 @@ type Directory struct {
 	seats map[string]*seat // by the pod's uid
 }
 
-// Account is a service account; the zero Account is nobody's.
+// Account is a service account; the zero Account belongs to no pod.
 type Account struct{ Namespace, Name string }
 
 // seat is a pod that has streams.
@@ -79,7 +79,7 @@ func (d *Directory) Admit(ctx context.Context, authorization []string) (serve.Ad
 	return d.admit(ctx, authorization, true)
 }
 
-// admit tells what a pod cannot have of a stream of routes alone.
+// admit tells the wrong parts of a pod's annotations for a stream of routes alone.
 func (d *Directory) admit(ctx context.Context, authorization []string, routes bool) (serve.Admission, error) {
 	token, err := identity.Bearer(authorization)
 	if err != nil {
@@ -108,7 +108,7 @@ func (d *Directory) admit(ctx context.Context, authorization []string, routes bo
 	}, nil
 }
 
-// tell what a pod asks for and cannot have.
+// tell reports the parts of a pod's request that the pod cannot have.
 func (d *Directory) tell(pod *corev1.Pod, wrong []string, problems []ir.Problem) {
 	if all := append(slices.Clone(wrong), textsOf(problems)...); len(all) > 0 && d.Misread != nil {
 		d.Misread(pod, all)
@@ -131,7 +131,7 @@ func (d *Directory) refuse(err error) error {
 	return statusOf(err)
 }
 
-// statusOf has whoever was refused come back where the token may be good.
+// statusOf has a refused proxy come back where the token may be good.
 func statusOf(err error) error {
 	code := codes.Unauthenticated
 	if e := (*identity.Error)(nil); errors.As(err, &e) && e.Temporary() {
@@ -140,8 +140,8 @@ func statusOf(err error) error {
 	return status.Error(code, err.Error())
 }
 
-// scope of a pod: that of its account if it is a gateway, or what its annotation says,
-// or that of its namespace. It is read when a stream begins.
+// scope of a pod: that of its account for a gateway, else that of its annotation, else
+// that of its namespace. A stream reads its scope when it begins.
 func (d *Directory) scope(pod *corev1.Pod) (s Scope, wrong []string) {
 	switch {
 	case d.isGateway(pod):
@@ -153,7 +153,7 @@ func (d *Directory) scope(pod *corev1.Pod) (s Scope, wrong []string) {
 	}
 }
 
-// annotation of a pod, or of its namespace for all that have none.
+// annotation of a pod, or of its namespace for all pods without one.
 func (d *Directory) annotation(pod *corev1.Pod, name string) string {
 	if value, own := pod.Annotations[name]; own {
 		return value
@@ -161,8 +161,8 @@ func (d *Directory) annotation(pod *corev1.Pod, name string) string {
 	return d.cluster.NamespaceAnnotation(pod.Namespace, name)
 }
 
-// leaves says that a gateway begins to end. Its stream ends, so that the next one is
-// that of a gateway which leaves. Here the label will do: it gives nobody anything.
+// leaves tells that a gateway begins to end. Its stream ends, so that the next one is
+// that of a leaving gateway. The label suffices here: it grants no Service to a pod.
 func leaves(before, after *corev1.Pod) bool {
 	return before.DeletionTimestamp == nil && after.DeletionTimestamp != nil && after.Labels[inject.LabelProxy] == inject.Gateway
 }

@@ -26,8 +26,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/signals/receive"
 )
 
-// ground is what routers know: the mesh, what proxies have acknowledged here and at the
-// other replicas, and what they have counted.
+// ground is the knowledge of routers: the mesh, the acknowledgments of proxies here and at
+// the other replicas, and the counts of proxies.
 type ground struct {
 	from      *sources
 	directory *Directory
@@ -54,11 +54,11 @@ func newGround(s *service) (*ground, error) {
 	}, err
 }
 
-// countEvery is how often it is noted what was counted: proxies tell it every ten
+// countEvery is the time between two notes of the counts. Proxies tell counts every ten
 // seconds.
 const countEvery = 5 * time.Second
 
-// lead follows the other replicas, notes what is counted here, and sweeps.
+// lead follows the other replicas, notes the counts of this replica, and sweeps.
 func (g *ground) lead(ctx context.Context, sweep func()) {
 	var notes sync.WaitGroup
 	defer notes.Wait()
@@ -86,11 +86,11 @@ func (g *ground) note() {
 	}
 }
 
-// uncountedFor so long it is told that there was no room for what a proxy counted: it tells it every
-// ten seconds.
+// uncountedFor is how long a lack of room for the counts of a proxy is reported. A proxy tells
+// its counts every ten seconds.
 const uncountedFor = time.Minute
 
-// counted is what the proxies of this replica have counted of all variations.
+// counted returns the counts of all variations by the proxies of this replica.
 func (g *ground) counted() (counts []peers.Count) {
 	since := g.clock.Now().Add(-uncountedFor)
 	for _, name := range g.catalog.Divided() {
@@ -166,7 +166,7 @@ func (r *remembering) NamespaceAnnotation(namespace, annotation string) string {
 	return value
 }
 
-// replicas are all of them, with what they know of those who have to acknowledge something.
+// replicas returns all replicas, with their knowledge of the proxies that have to acknowledge a resource.
 func (g *ground) replicas(wanted []acknowledged.Wanted) ([]acknowledged.Replica, error) {
 	mirrors, known := g.others.all()
 	if !known {
@@ -209,7 +209,7 @@ func (g *ground) reported() (map[types.NamespacedName]bool, error) {
 // errNotLeading says that this replica does not follow the others.
 var errNotLeading = errors.New("the other replicas are not followed yet: only the one that leads does")
 
-// arms are the variations of a split, and what was counted of them since it was applied.
+// arms are the variations of a split, with their counts since the split was applied.
 func (g *ground) arms(service ir.Service, shares traffic.Shares, applied time.Time) []traffic.Arm {
 	now := g.clock.Now()
 	since := now.Add(-g.times.Window)
@@ -231,9 +231,9 @@ func (g *ground) arms(service ir.Service, shares traffic.Shares, applied time.Ti
 	return arms
 }
 
-// outcomes of all replicas that have counted something, and since when all of these
-// have; the zero time if none has. What was counted longer before than the time between
-// two notes is not among them.
+// outcomes returns the counts of all replicas that have counted requests, and the time since
+// which all of these have; the zero time without such a replica. Counts from longer before
+// than the time between two notes are left out.
 func (g *ground) outcomes(service ir.Service, since time.Time) (sum map[string]peers.Count, from time.Time) {
 	if _, all := g.sum(service, since); all.After(since) {
 		since = all
@@ -241,7 +241,7 @@ func (g *ground) outcomes(service ir.Service, since time.Time) (sum map[string]p
 	return g.sum(service, since)
 }
 
-// sum of what was counted since a time, and since when the last of them is known.
+// sum returns the counts since a time, and the time since which the last of them is known.
 func (g *ground) sum(service ir.Service, since time.Time) (sum map[string]peers.Count, from time.Time) {
 	sum = map[string]peers.Count{}
 	add := func(counts map[string]peers.Count, at time.Time) {

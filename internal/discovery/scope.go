@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/inject"
 )
 
-// UpstreamsAnnotation of a pod, or of a namespace for all its pods that have none,
+// UpstreamsAnnotation of a pod, or of a namespace for all its pods without the annotation,
 // names Services of other namespaces that its proxies need: namespace/name, separated
 // by commas; namespace/* is all of a namespace.
 const UpstreamsAnnotation = "plumbline.dev/upstreams"
@@ -20,19 +20,19 @@ const UpstreamsAnnotation = "plumbline.dev/upstreams"
 // all stands for every Service of a namespace.
 const all = "*"
 
-// maxUpstreams bounds what one pod may ask for, maxWrong how many mistakes of one
-// annotation are told, and maxEntry how many bytes of each.
+// maxUpstreams bounds the upstreams of one pod, maxWrong the reported mistakes of one
+// annotation, and maxEntry the bytes of each mistake.
 const (
 	maxUpstreams = 200
 	maxWrong     = 10
 	maxEntry     = 60
 )
 
-// Scope is what a proxy depends on. Equal dependencies are equal Scopes.
+// Scope has the dependencies of a proxy. Equal dependencies are equal Scopes.
 type Scope struct {
 	// Namespace is empty for gateways, which serve all.
 	Namespace string
-	// upstreams are sorted, without doubles, and without what the namespace has anyway.
+	// upstreams are sorted, without doubles, and without the Services of the namespace.
 	upstreams string
 	face      face
 	// local are the ports of an explicit proxy, as its annotation would say them with
@@ -42,7 +42,7 @@ type Scope struct {
 	leaving bool
 }
 
-// face of a proxy, which says what listeners it has.
+// face of a proxy, which tells the listeners of the proxy.
 type face int
 
 const (
@@ -59,8 +59,8 @@ const (
 func GatewayScope(leaving bool) Scope { return Scope{face: gateway, leaving: leaving} }
 
 // ExplicitScope reads the annotation [inject.AnnotationLocalPorts]. Such a proxy needs
-// what its ports lead to, of whatever namespace, and nothing else: it gets requests
-// for nothing else. What cannot be read is left out, and returned.
+// the Services behind its ports alone, of any namespace, since it gets requests for
+// no other Service. Unreadable entries are left out, and returned.
 func ExplicitScope(namespace, annotation string) (s Scope, wrong []string) {
 	ports, errs := inject.ParseLocalPorts(annotation)
 	var local []string
@@ -82,8 +82,8 @@ func (s Scope) ports() []inject.LocalPort {
 	return ports
 }
 
-// ScopeOf reads the annotation. What cannot be read is left out, and returned; after
-// ten of that nothing more is read.
+// ScopeOf reads the annotation. Unreadable entries are left out, and returned. After
+// ten of them ScopeOf reads no further.
 func ScopeOf(namespace, annotation string) (s Scope, wrong []string) {
 	var names []string
 	for entry := range strings.SplitSeq(annotation, ",") {
@@ -107,8 +107,8 @@ func ScopeOf(namespace, annotation string) (s Scope, wrong []string) {
 // needs says whether a Service is one of them.
 func (s Scope) needs(service types.NamespacedName) bool { return s.reach().has(service) }
 
-// reach is what a scope needs, to be asked of many Services. Of a gateway it is not
-// known here which have hosts.
+// reach has the needs of a scope, for questions about many Services. It does not know the
+// Services of a gateway that have hosts.
 type reach struct {
 	all       bool
 	namespace string

@@ -38,7 +38,7 @@ func (s *Snapshot) refusals(l *v1alpha1.RemediationLedger) []Finding {
 		out = append(out, Finding{Severity: severity, Object: s.ledgerObject(l.Name), Fix: fix, Message: fmt.Sprintf(format, args...)})
 	}
 	if halt := l.Spec.Halt; halt != nil {
-		say(Info, unhaltFix(l.Name), "%s halted all that it grants: %s", halt.RequestedBy, halt.Reason)
+		say(Info, resumeFix(l.Name), "%s halted all that it grants: %s", halt.RequestedBy, halt.Reason)
 	}
 	if from := l.Status.GrantStartTime; from != nil && from.After(s.Now) && l.Spec.Override == nil {
 		say(Warning, grantFix(l.Name), "it was recreated, the grants before are unknown, and it grants no steps until %s", from.UTC().Format(time.RFC3339))
@@ -79,11 +79,11 @@ func breakerWords(l *v1alpha1.RemediationLedger, b *v1alpha1.LedgerBreaker, poli
 	}
 }
 
-func unhaltFix(ledger string) string {
+func resumeFix(ledger string) string {
 	if ledger == ClusterLedger {
-		return "kubectl plumbline unhalt --all-environments"
+		return "kubectl plumbline resume --all-environments"
 	}
-	return "kubectl plumbline unhalt " + ledger
+	return "kubectl plumbline resume " + ledger
 }
 
 func grantFix(ledger string) string {

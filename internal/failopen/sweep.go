@@ -22,29 +22,29 @@ import (
 const (
 	// sweepPage is how many objects one list returns at most.
 	sweepPage = 500
-	// settleTime is what watch and queue get to catch up with the list before
+	// settleTime is the time that watch and queue get to catch up with the list before
 	// an object counts as behind.
 	settleTime = 10 * time.Second
 	// clockSlack covers whole seconds in managedFields and clocks that differ.
 	clockSlack = 5 * time.Second
 )
 
-// Objects tells what the watch has; *kube.Tracker does.
+// Objects returns the objects of the watch; *kube.Tracker does.
 type Objects interface {
 	View(kube.Key) kube.View
 	Each(func(kube.Key))
 	Watch(ctx context.Context, resources []kube.Resource)
 }
 
-// Guards tells what is guarded; *guard.Controller does.
+// Guards returns the guarded kinds and objects; *guard.Controller does.
 type Guards interface {
 	Snapshot() *guards.Snapshot
 }
 
-// Sweep compares the API server's own list with what the watch and the Baselines
-// have. Everything written in the window is put through the queue once more;
-// what is behind after a while is counted, and a kind whose watch has missed
-// something is listed anew.
+// Sweep compares the API server's own list with the watch and the Baselines. It puts
+// each object that was written in the window through the queue once more, and counts
+// the objects that are behind after a while. It lists a kind again whose watch has
+// missed a write.
 type Sweep struct {
 	// Live reads past the cache. A list without a resourceVersion is answered
 	// from a quorum.
@@ -62,7 +62,7 @@ type Sweep struct {
 	Log      logr.Logger
 }
 
-// listed is what a list says of one object.
+// listed is one object in a list.
 type listed struct {
 	key        kube.Key
 	uid        types.UID
@@ -70,7 +70,7 @@ type listed struct {
 	generation int64
 }
 
-// Sweep looks again at what was written in a window.
+// Sweep looks again at the objects that were written in a window.
 func (s *Sweep) Sweep(ctx context.Context, w Window) error {
 	snapshot := s.Guards.Snapshot()
 	if snapshot == nil {
@@ -99,7 +99,7 @@ func (s *Sweep) Sweep(ctx context.Context, w Window) error {
 	return nil
 }
 
-// kindList is the list of one kind: all of it, and what was written in the window.
+// kindList is the list of one kind: all objects, and those that were written in the window.
 type kindList struct {
 	resource kube.Resource
 	present  map[kube.Key]listed
@@ -164,7 +164,7 @@ func (s *Sweep) staleOf(all kindList) []listed {
 		}
 	})
 	for key, o := range all.present {
-		// What the watch does not have at all may be in a namespace that does not count.
+		// An object that the watch does not have may be in a namespace that does not count.
 		if known[key] && s.behind(o) {
 			stale = append(stale, o)
 		}
@@ -194,7 +194,7 @@ func (s *Sweep) settle(ctx context.Context) error {
 	}
 }
 
-// healWatches lists those kinds anew whose watch is still behind.
+// healWatches lists the kinds again whose watches are still behind.
 func (s *Sweep) healWatches(stale []listed) {
 	broken := map[string]bool{}
 	for _, o := range stale {
@@ -225,8 +225,8 @@ func (s *Sweep) healWatches(stale []listed) {
 	}
 }
 
-// countLagging counts written objects whose Baseline does not speak of their
-// present generation, and has them looked at once more.
+// countLagging counts written objects with a Baseline that does not speak of their
+// present generation, and has the objects looked at once more.
 func (s *Sweep) countLagging(ctx context.Context, written []listed) {
 	if len(written) == 0 {
 		return
@@ -239,7 +239,7 @@ func (s *Sweep) countLagging(ctx context.Context, written []listed) {
 	observed := make(map[target]v1alpha1.ObservedState, len(baselines.Items))
 	for i := range baselines.Items {
 		b := &baselines.Items[i]
-		if !b.Guarded() { // it speaks of the past, and nobody looks at its object
+		if !b.Guarded() { // it speaks of the past, and no guard selects its object
 			continue
 		}
 		observed[target{b.Spec.Target, b.Namespace}] = b.Status.Observed

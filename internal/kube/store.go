@@ -19,7 +19,7 @@ const MaxPending = 64
 
 // Transition is one step of one object's life, as the watch delivered it.
 type Transition struct {
-	// Prev is the version before, nil when there was none or none is known.
+	// Prev is the version before; nil without a known one.
 	Prev *Object
 	// Next is the version after, nil for a deletion.
 	Next *Object
@@ -31,17 +31,17 @@ type Transition struct {
 	SeenAt time.Time
 }
 
-// View is what is known of one object.
+// View has the known facts of one object.
 type View struct {
 	// Current is the newest version, nil when the object does not exist.
 	Current *Object
 	// Pending are the transitions that are not settled yet, oldest first.
 	Pending []Transition
-	// Progress is the newest version of the kind that the watch has come to: what
-	// is known of the object is as new as that, or newer.
+	// Progress is the newest version of the kind that the watch has come to: the known
+	// version of the object is as new as that, or newer.
 	Progress string
-	// Unknown is non-nil while nothing can be said, not even that the object is
-	// absent: its kind is not listed yet, may not be read, or is not watched.
+	// Unknown is non-nil while the object is unknown, so that even its absence is: its
+	// kind is not listed yet, may not be read, or is not watched.
 	Unknown error
 }
 
@@ -128,8 +128,8 @@ func (s *store) Delete(obj any) error {
 	return nil
 }
 
-// Replace implements cache.ReflectorStore: the result of a list. What happened
-// between the last event and the list was not seen.
+// Replace implements cache.ReflectorStore: the result of a list. No event told of the
+// changes between the last event and the list.
 func (s *store) Replace(list []any, version string) error {
 	fresh := make(map[nsName]*Object, len(list))
 	for _, item := range list {
@@ -178,7 +178,7 @@ func (s *store) Replace(list []any, version string) error {
 	return nil
 }
 
-// Resync implements cache.ReflectorStore; there is nothing to resend.
+// Resync implements cache.ReflectorStore, and sends no object again.
 func (s *store) Resync() error { return nil }
 
 // Bookmark implements cache.ReflectorBookmarkStore: a sign of life, and of how
@@ -190,14 +190,14 @@ func (s *store) Bookmark(version string) error {
 	return nil
 }
 
-// relisted takes one object of a list. On the first list there is no history:
-// what the Baseline remembers is the version before.
+// relisted takes one object of a list. The first list has no history: the version
+// before is the one that the Baseline remembers.
 func (s *store) relisted(id nsName, object *Object, first bool) (moved, full bool) {
 	if first {
 		s.objects[id] = &entry{current: object}
 		return true, false
 	}
-	// With an equal resourceVersion there was no write, and so nothing was missed: if the
+	// An equal resourceVersion means that there was no write, so no event was missed. If the
 	// content differs, the API server has filled in another default.
 	e := s.objects[id]
 	unwritten := e != nil && e.current != nil && e.current.UID == object.UID && e.current.ResourceVersion == object.ResourceVersion
@@ -249,8 +249,8 @@ func (s *store) remove(id nsName, last *Object, contiguous bool) (moved, full bo
 	return true, full
 }
 
-// push appends a transition; a full queue keeps what is old, and merges what is
-// new into one transition that is not contiguous.
+// push appends a transition. A full queue keeps the old transitions, and merges the
+// new ones into one transition that is not contiguous.
 func (e *entry) push(t Transition) (overflow bool) {
 	if len(e.pending) < MaxPending {
 		e.pending = append(e.pending, t)
@@ -264,7 +264,7 @@ func (e *entry) push(t Transition) (overflow bool) {
 	return true
 }
 
-// view copies what is known of one object.
+// view copies the known facts of one object.
 func (s *store) view(id nsName) View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -287,8 +287,8 @@ func (s *store) unsynced() error {
 	return fmt.Errorf("%s is not listed yet", s.gvk.Kind)
 }
 
-// settle drops the n oldest transitions, and the record of an object that is
-// gone with nothing left to tell. n counts what a View handed out; a tail that
+// settle drops the n oldest transitions, and the record of a deleted object without
+// further transitions. n counts the transitions that a View handed out. A tail that
 // was merged since then has moved on and stays.
 func (s *store) settle(id nsName, seen []Transition) {
 	s.mu.Lock()

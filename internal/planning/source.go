@@ -20,19 +20,19 @@ import (
 // ErrNotReady says that not enough is known yet to plan anything.
 var ErrNotReady = errors.New("the guards are not read yet")
 
-// ErrDamaged says that what a BaselineRevision holds is no body.
+// ErrDamaged says that the content of a BaselineRevision is no body.
 var ErrDamaged = errors.New("the stored body is damaged")
 
 // ErrChanged says that an object is another one than a moment ago.
 var ErrChanged = errors.New("the object changes at this moment")
 
-// Source reads what a plan depends on.
+// Source reads the dependencies of a plan.
 type Source interface {
-	// World reads what concerns all objects. The error wraps [ErrNotReady] when it
-	// is too early to ask. What it holds is shared and must not be changed.
+	// World reads the facts about all objects. The error wraps [ErrNotReady] when it
+	// is too early to ask. The content of a World is shared and must not be changed.
 	World(ctx context.Context, now time.Time) (*World, error)
-	// Object is what is known of an object; nil when it is absent. An error means
-	// that nothing is known of it.
+	// Object returns the known facts of an object; nil when it is absent. An error means
+	// that the object is unknown.
 	Object(ctx context.Context, key kube.Key) (*kube.Object, error)
 	// Content is an object of Object with its content and labels, where Object has them
 	// not. It is an error when the object has changed since.
@@ -46,7 +46,7 @@ type Source interface {
 	Plan(ctx context.Context, namespace, name string) (*v1alpha1.RemediationPlan, error)
 }
 
-// World is what is read once, and is the same for every object.
+// World has the facts that are read once, and are the same for every object.
 type World struct {
 	Baselines []v1alpha1.Baseline
 	// Plans of all policies.
@@ -65,7 +65,7 @@ type World struct {
 	states map[specguard.GuardRef]guardState
 }
 
-// complete computes what follows from what was read.
+// complete computes the facts that follow from the read ones.
 func (w *World) complete(specGuards []v1alpha1.SpecGuard, clusterGuards []v1alpha1.ClusterSpecGuard, now time.Time) {
 	w.owners = assign(w.Environments, w.Guards)
 	tallies := guards.Tallies(w.Baselines)
@@ -95,7 +95,7 @@ func assign(all []v1alpha1.Environment, known *guards.Snapshot) environment.Assi
 	return environment.Assign(environments, namespaces)
 }
 
-// Environment finds one by its name; nil when there is none.
+// Environment finds an Environment by its name; nil without one.
 func (w *World) Environment(name string) *v1alpha1.Environment {
 	for i := range w.Environments {
 		if w.Environments[i].Name == name {
@@ -105,5 +105,5 @@ func (w *World) Environment(name string) *v1alpha1.Environment {
 	return nil
 }
 
-// Of is the Environment that a namespace belongs to; nil when it has none.
+// Of returns the Environment of a namespace; nil without one.
 func (w *World) Of(namespace string) *v1alpha1.Environment { return w.owners.Of(namespace) }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// NewClient makes a client whose requests all go to one target, whatever their host. Whoever
-// has asked what there is to ask calls CloseIdleConnections.
+// NewClient makes a client whose requests all go to one target, for any host. The caller
+// ends its requests with CloseIdleConnections.
 func NewClient(config *rest.Config, target Target) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -29,14 +29,14 @@ func NewClient(config *rest.Config, target Target) *http.Client {
 	}}
 }
 
-// maxFailure is how many bytes are read of what the kubelet says went wrong.
+// maxFailure is the number of bytes that are read of an error of the kubelet.
 const maxFailure = 1 << 10
 
 // conn is the stream of data as a connection.
 type conn struct {
 	connection httpstream.Connection
 	data       httpstream.Stream
-	// failed has what the kubelet says went wrong, once it has said all; nil for nothing.
+	// failed has the error of the kubelet once it is complete; nil without an error.
 	failed chan error
 }
 
@@ -55,8 +55,8 @@ func newConn(connection httpstream.Connection, data, failures httpstream.Stream,
 	return c
 }
 
-// Read returns what the kubelet says went wrong where there would be no more data: the
-// kubelet says it before it ends the stream.
+// Read returns the error of the kubelet in place of the end of the data: the
+// kubelet sends its error before it ends the stream.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.data.Read(p)
 	if !errors.Is(err, io.EOF) {
@@ -72,7 +72,7 @@ func (c *conn) Read(p []byte) (int, error) {
 
 func (c *conn) Write(p []byte) (int, error) { return c.data.Write(p) }
 
-// Close ends both streams, and what reads them.
+// Close ends both streams and their readers.
 func (c *conn) Close() error { return c.connection.Close() }
 
 // Deadlines are not kept: the contexts of requests bound them.
@@ -84,7 +84,7 @@ func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 func (c *conn) LocalAddr() net.Addr  { return forwarded{} }
 func (c *conn) RemoteAddr() net.Addr { return forwarded{} }
 
-// forwarded stands for an address, which there is none of.
+// forwarded stands for the address that a forwarded connection lacks.
 type forwarded struct{}
 
 func (forwarded) Network() string { return "portforward" }

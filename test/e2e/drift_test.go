@@ -70,7 +70,7 @@ func onlyChangedPaths(t *testing.T) {
 }
 
 func (s *scope) pluginReads() {
-	if out := s.kubectl("plumbline", "status"); !strings.Contains(out, "InSync") {
+	if out := s.kubectl("plumbline", "status", "--all"); !strings.Contains(out, "InSync") {
 		s.Errorf("status printed:\n%s", out)
 	}
 	if out := s.kubectl("plumbline", "history", "deployment/web"); !strings.Contains(out, "system:serviceaccount:"+s.namespace+":ci") {

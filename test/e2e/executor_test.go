@@ -276,7 +276,11 @@ func stagedStops(t *testing.T) {
 
 func steeredByPlugin(t *testing.T) {
 	steered(t, "plugin", func(w *world, plan, verb string) {
-		w.as("oncall", "plumbline", "plan", verb, plan, "--reason", "a drill", "--timeout", patience.String())
+		args := []string{"plumbline", "plan", verb, plan, "--reason", "a drill", "--timeout", patience.String()}
+		if verb == "cancel" {
+			args = append(args, "--yes")
+		}
+		w.as("oncall", args...)
 	})
 }
 
@@ -348,7 +352,7 @@ func halted(t *testing.T) {
 	w.open(first)
 	w.untouched(second)
 
-	w.as("oncall", "plumbline", "unhalt", w.namespace)
+	w.as("oncall", "plumbline", "resume", w.namespace)
 	w.untilPlan("another one writes the second", func(p *v1alpha1.RemediationPlan) bool {
 		return p.Name != plan.Name && isAt(v1alpha1.StepApplied)(p) && p.Spec.Plan.Targets[0].Name == second
 	})

@@ -17,7 +17,7 @@ func AssessmentPhaseOf(x *v1alpha1.EffectivenessAssessment) v1alpha1.AssessmentP
 	return cmp.Or(x.Status.Phase, v1alpha1.AssessmentPending)
 }
 
-// NameSubject names what an assessment is about.
+// NameSubject names the subject of an assessment.
 func NameSubject(x *v1alpha1.EffectivenessAssessment) string {
 	if plan := x.Spec.Subject.Plan; plan != nil {
 		return fmt.Sprintf("plan %s, step %d", plan.Name, plan.Step)
@@ -41,7 +41,7 @@ func DescribeEnd(x *v1alpha1.EffectivenessAssessment) string {
 	return fmt.Sprintf("%s (%s)", words, s.Reason)
 }
 
-// DescribeIntegrity says whether what was written is still in effect, by its hashes.
+// DescribeIntegrity tells whether the written state is still in effect, by its hashes.
 func DescribeIntegrity(x *v1alpha1.EffectivenessAssessment) string {
 	state := "not known whether in effect"
 	switch x.Status.Integrity {
@@ -95,7 +95,7 @@ func FormatWeight(weight int64) string {
 	return fmt.Sprintf("%d.%02d", weight/effect.Best, weight%effect.Best/100)
 }
 
-// Conclude says in one sentence what an assessment came to.
+// Conclude tells the result of an assessment in one sentence.
 func Conclude(x *v1alpha1.EffectivenessAssessment) string {
 	why := ""
 	if x.Status.Message != "" {

@@ -52,7 +52,7 @@ func DescribeChange(f *v1alpha1.Finding, wide bool) string {
 	}
 }
 
-// NoteChange says what a change is whose values do not say it; nothing for another change.
+// NoteChange describes a change that its values do not tell; empty for another change.
 func NoteChange(c *actions.Change) string {
 	switch {
 	case c.Reordered:
@@ -78,10 +78,10 @@ func DescribeState(b *v1alpha1.Baseline) string {
 func DescribeDrift(b *v1alpha1.Baseline, now time.Time) string {
 	words := DescribeState(b)
 	if s := b.Status.Severity; s != nil {
-		words += fmt.Sprintf(", %s (%d)", s.Level, s.Score)
+		words += fmt.Sprintf(" · %s (%d)", s.Level, s.Score)
 	}
 	if b.Status.FirstSeenTime != nil && actions.StandingOf(b) != actions.StandingInSync {
-		words += ", since " + FormatAge(*b.Status.FirstSeenTime, now)
+		words += " · since " + FormatAge(*b.Status.FirstSeenTime, now)
 	}
 	return words
 }
@@ -90,22 +90,22 @@ func DescribeDrift(b *v1alpha1.Baseline, now time.Time) string {
 func DescribeAuthorized(b *v1alpha1.Baseline, now time.Time) string {
 	in := b.Spec.Authorized
 	if in == nil {
-		return "Never authorized: no trusted writer has created it"
+		return "Baseline: not authorized, because no trusted writer has created the object"
 	}
-	return fmt.Sprintf("Last authorized by %s %s (revision %d, %s)", NameAuthor(in.By, in.Release), FormatAgo(in.AuthorizationTime, now), in.Number, in.Origin)
+	return fmt.Sprintf("Baseline: revision %d (%s) by %s, %s", in.Number, in.Origin, NameAuthor(NameWriter(in.By), in.Release), FormatAgo(in.AuthorizationTime, now))
 }
 
 // DescribeContention names the writers that fight over an object.
 func DescribeContention(c *v1alpha1.Contention, now time.Time) string {
-	return fmt.Sprintf("Contended since %s by %s", FormatAge(c.StartTime, now), strings.Join(c.With, ", "))
+	return fmt.Sprintf("Contention: since %s between %s", FormatAge(c.StartTime, now), strings.Join(c.With, fights))
 }
 
-// DescribeMask names a path that an expected writer moved.
+// DescribeMask names a field that an expected writer moved.
 func DescribeMask(m *v1alpha1.Mask) string {
-	return fmt.Sprintf("Expected: %s by %s (rule %s)", m.Path, NameActor(m.Actor.User), m.Rule)
+	return fmt.Sprintf("Ignored: %s moved by %s (rule %s)", NameField(m.Path), NameWriter(m.Actor.User), m.Rule)
 }
 
-// ListBreakGlass names the users who went past a guard that denies, and their reasons; once per write,
+// ListBreakGlass names the users that went past a guard that denies, and their reasons; once per write,
 // as one write may change many paths.
 func ListBreakGlass(findings []v1alpha1.Finding) []string {
 	var lines []string
@@ -114,7 +114,7 @@ func ListBreakGlass(findings []v1alpha1.Finding) []string {
 		if actor.BreakGlassReason == "" {
 			continue
 		}
-		line := fmt.Sprintf("Break-glass: %s, reason: %s", NameActor(actor.User), actor.BreakGlassReason)
+		line := fmt.Sprintf("Break-glass: %s, %q", NameWriter(actor.User), actor.BreakGlassReason)
 		if !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}

@@ -60,7 +60,7 @@ func describeChainEnd(c *Chain, offline bool) string {
 }
 
 // ConcludeEvidence says whether records are whole, without a period at the end where more may follow. open
-// counts the chains whose end is not known.
+// counts the chains with an unknown end.
 func ConcludeEvidence(records, chains, problems, open int) string {
 	switch {
 	case problems > 0:

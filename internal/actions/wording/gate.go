@@ -5,6 +5,7 @@ package wording
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -35,20 +36,34 @@ func SplitGate(g *explain.Gate) (ledger, name string) {
 	return "", g.Name
 }
 
-// IsUnbound says that a gate is open and compares nothing with anything.
+// IsUnbound tells that a gate is open and compares no values.
 func IsUnbound(g *explain.Gate) bool {
 	return g.State == explain.Open && g.Value == "" && g.Limit == "" && (g.Message == "" || strings.HasSuffix(g.Message, "no limit"))
 }
 
-// DescribeUnbound names gates that are open and bound nothing.
+// DescribeUnbound names open gates without a bound.
 func DescribeUnbound(names []string) string {
 	return "without limit or finding: " + strings.Join(names, ", ")
 }
 
+// DescribeUnseen names gates that depend on options of the executor, which a user cannot read.
+func DescribeUnseen(names []string) string {
+	return "unknown here, as options of the executor: " + strings.Join(names, ", ")
+}
+
+// IsUnseen tells whether the verdict leaves a gate aside, because the user cannot read the options of the executor.
+func IsUnseen(g *explain.Gate) bool { return g.State == explain.Unknown && g.Aside }
+
+// zeroUnits are the units of a duration without a value behind other units, as in 1h0m0s.
+var zeroUnits = regexp.MustCompile(`(\d[hm])0[ms](0s)?\b`)
+
+// shortenDurations leaves out the units of durations that have no value.
+func shortenDurations(text string) string { return zeroUnits.ReplaceAllString(text, "$1") }
+
 // DescribeCommand names the command of a person for a drift that no plan remediates.
 func DescribeCommand(e *explain.Explanation) string { return "To remediate it now: " + e.Command }
 
-// DescribeGate is where a gate stands: what it is, what it must be, why, until when.
+// DescribeGate tells the value of a gate, its limit, its message and its end.
 func DescribeGate(g *explain.Gate, now time.Time) string {
 	var parts []string
 	switch {
@@ -66,7 +81,7 @@ func DescribeGate(g *explain.Gate, now time.Time) string {
 	if len(parts) == 0 {
 		return map[explain.State]string{explain.Open: "all gates are open", explain.Unknown: "not known"}[g.State]
 	}
-	return strings.Join(parts, "; ")
+	return shortenDurations(strings.Join(parts, "; "))
 }
 
 // DescribeVerdict is the sentence at the end of an explanation, with how far a time is away.
@@ -75,11 +90,11 @@ func DescribeVerdict(e *explain.Explanation, now time.Time) string {
 	if e.Verdict == explain.RepairedAt {
 		sentence += " (in " + FormatDuration(e.At.Sub(now)) + ")"
 	}
-	return strings.ToUpper(sentence[:1]) + sentence[1:]
+	return shortenDurations(strings.ToUpper(sentence[:1]) + sentence[1:])
 }
 
-// DescribeUnexplained says why there is nothing to explain about an object. policy is the one that was
-// asked; empty if all were.
+// DescribeUnexplained tells why an object has no explanation. policy is the asked policy;
+// empty if all were asked.
 func DescribeUnexplained(b *v1alpha1.Baseline, policy string) string {
 	switch actions.StandingOf(b) {
 	case actions.StandingInSync:

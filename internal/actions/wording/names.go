@@ -23,7 +23,7 @@ func FormatHash(hash string, wide bool) string {
 	return actions.ShortenHash(hash)
 }
 
-// ListActors names users; [Unknown] where there is none.
+// ListActors names users; [Unknown] without a user.
 func ListActors(actors []string) string {
 	if len(actors) == 0 {
 		return NameActor("")
@@ -39,10 +39,10 @@ func AppendReason(text, reason string) string {
 	return text + ": " + reason
 }
 
-// Unknown stands for what is not known.
+// Unknown stands for an unknown value.
 const Unknown = "<unknown>"
 
-// NameActor names a user; [Unknown] where none is recorded.
+// NameActor names a user; [Unknown] without a recorded one.
 func NameActor(user string) string { return cmp.Or(user, Unknown) }
 
 // NamePath names a path in an object; the empty path is the object itself.
@@ -53,7 +53,7 @@ func NamePath(path string) string {
 	return path
 }
 
-// NameAuthor names the user who authorized a state, and the run that did so in the name of the user.
+// NameAuthor names the user that authorized a state, and the run that did so in the name of the user.
 func NameAuthor(by string, release *v1alpha1.AuthorizedRelease) string {
 	if release == nil {
 		return NameActor(by)

@@ -5,6 +5,7 @@ package wording
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,8 +17,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/remediate/protocol"
 )
 
-// PlanPhases are the phases of a plan, in the order in which they are listed: what has not ended
-// comes first.
+// PlanPhases are the phases of a plan, in the order in which they are listed: phases before the end
+// come first.
 var PlanPhases = []v1alpha1.PlanPhase{
 	v1alpha1.PlanRunning, v1alpha1.PlanSealing, v1alpha1.PlanPaused, v1alpha1.PlanDeferred, v1alpha1.PlanScheduled, v1alpha1.PlanCreated,
 	v1alpha1.PlanFailed, v1alpha1.PlanSkipped, v1alpha1.PlanPartialSuccess, v1alpha1.PlanSucceeded, v1alpha1.PlanCanceled, v1alpha1.PlanSuperseded,
@@ -57,7 +58,7 @@ func SortPlans(plans []v1alpha1.RemediationPlan) {
 	})
 }
 
-// DescribeWaiting says what has to happen before a plan goes on; nothing for one that runs or has ended.
+// DescribeWaiting names the event for which a plan waits; empty for a plan that runs or has ended.
 func DescribeWaiting(p *v1alpha1.RemediationPlan, now time.Time) string {
 	control := p.Spec.Control
 	switch {
@@ -77,6 +78,54 @@ func DescribeWaiting(p *v1alpha1.RemediationPlan, now time.Time) string {
 		return p.Status.DeferralReason
 	}
 	return fmt.Sprintf("%s (%s)", p.Status.DeferralReason, FormatUntil(*p.Status.ResumeTime, now))
+}
+
+// reasonCode is the code at the begin of a reason in words, such as that of a limit.
+var reasonCode = regexp.MustCompile(`^([A-Z][a-z]+(?:[A-Z][a-z]+)*): `)
+
+// CodeWaiting gives the reason for which a plan waits as a code, and the time until a known end of the wait.
+// It is empty for a plan that runs or has ended.
+func CodeWaiting(p *v1alpha1.RemediationPlan, now time.Time) string {
+	code, control, status := "Held", p.Spec.Control.Verb, &p.Status
+	switch {
+	case HasEnded(p):
+		return ""
+	case status.Phase == "":
+		return "NoExecutor"
+	case control == v1alpha1.PlanCancel:
+		return "CancelRequested"
+	case control == v1alpha1.PlanPause && status.Phase == v1alpha1.PlanPaused:
+		return "PausedByUser"
+	case control == v1alpha1.PlanPause:
+		return "PauseRequested"
+	case status.DeferralReason == "":
+		return ""
+	case status.Phase == v1alpha1.PlanScheduled:
+		code = "Scheduled"
+	case reasonCode.MatchString(status.DeferralReason):
+		code = reasonCode.FindStringSubmatch(status.DeferralReason)[1]
+	}
+	if status.ResumeTime != nil && status.ResumeTime.After(now) {
+		code += " (in " + FormatDuration(status.ResumeTime.Sub(now)) + ")"
+	}
+	return code
+}
+
+// FormatProgress gives the targets of a plan that have succeeded, of all, and the failed and skipped ones if there are any.
+func FormatProgress(p *v1alpha1.RemediationPlan) string {
+	counts := p.Status.Counts
+	var others []string
+	if counts.Failed > 0 {
+		others = append(others, fmt.Sprintf("%d failed", counts.Failed))
+	}
+	if counts.Skipped > 0 {
+		others = append(others, fmt.Sprintf("%d skipped", counts.Skipped))
+	}
+	progress := fmt.Sprintf("%d/%d", counts.Succeeded, len(p.Spec.Plan.Targets))
+	if len(others) > 0 {
+		progress += " (" + strings.Join(others, ", ") + ")"
+	}
+	return progress
 }
 
 // Field is a value with its label.
@@ -110,7 +159,7 @@ func DescribePlan(p *v1alpha1.RemediationPlan, wide bool, now time.Time) []Field
 	}, describeTimes(p, now)...)
 }
 
-// describeInitiator names the user who asked for a plan, and the users whose rights the plan needs.
+// describeInitiator names the user that asked for a plan, and the users with the rights of the plan.
 func describeInitiator(plan *v1alpha1.PlannedRemediation) string {
 	words := fmt.Sprintf("%s, acting with the permissions of %s", plan.InitiatedBy, plan.Requester)
 	if plan.Request != nil {
@@ -137,7 +186,7 @@ func describeTimes(p *v1alpha1.RemediationPlan, now time.Time) []Field {
 	}
 }
 
-// DescribeBatch gives the steps of a batch, and what has to come before the next batch.
+// DescribeBatch gives the steps of a batch, and the condition of the next batch.
 func DescribeBatch(b *v1alpha1.PlanBatch, last bool) string {
 	steps := make([]string, 0, len(b.Steps))
 	for _, step := range b.Steps {
@@ -165,7 +214,7 @@ func FormatTook(took *metav1.Duration) string {
 	return ", took " + took.Duration.String()
 }
 
-// FormatDurations says how long the targets took; empty where none began.
+// FormatDurations tells how long the targets took; empty where no target began.
 func FormatDurations(took packet.Durations) string {
 	if took.Total == nil {
 		return ""

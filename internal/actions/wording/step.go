@@ -33,7 +33,7 @@ func DescribeStepState(step *v1alpha1.PlanStep) string {
 	return state + FormatTook(stepDuration(step))
 }
 
-// DescribeStep gives what a step is about and what became of it, a line for each fact; without the log.
+// DescribeStep gives the target and the outcome of a step, a line for each fact; without the log.
 func DescribeStep(target *v1alpha1.PlanTarget, step *v1alpha1.PlanStep, wide bool, now time.Time) []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }

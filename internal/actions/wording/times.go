@@ -29,7 +29,7 @@ func FormatAgo(at metav1.Time, now time.Time) string {
 // FormatTimestamp gives a time in UTC by RFC 3339.
 func FormatTimestamp(at metav1.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// FormatTime gives a time and how far from now it is; nothing for no time.
+// FormatTime gives a time and how far from now it is; empty for no time.
 func FormatTime(at *metav1.Time, now time.Time) string {
 	switch {
 	case at.IsZero():

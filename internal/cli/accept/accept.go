@@ -129,7 +129,7 @@ func (a *app) accept(cmd *cobra.Command, args []string, o acceptOptions) error {
 	return errors.Join(failed, guarded.SendRequests(cmd.Context(), a.Invocation, c, &kind, requests, o.requests))
 }
 
-// tellRefused names what is left alone. It is an error only for objects that
+// tellRefused names the objects that are left alone. It is an error only for objects that
 // the command line named.
 func (a *app) tellRefused(refused []actions.AcceptRefusal, named bool) error {
 	var failed []error

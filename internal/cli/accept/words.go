@@ -19,7 +19,7 @@ func refusalWords(r actions.AcceptRefusal) string {
 	return fmt.Sprintf("it also has %s by %s, first seen %s", invocation.Printable(wording.NamePath(f.Path)), invocation.Printable(wording.NameActor(f.Actor.User)), wording.FormatTimestamp(f.FirstSeenTime))
 }
 
-// acceptWords tells what became of a request to accept.
+// acceptWords tells the outcome of a request to accept.
 func acceptWords(o actions.AcceptOutcome) string {
 	o.By = invocation.Printable(o.By)
 	return o.Words()

@@ -138,7 +138,7 @@ func guardExists(ctx context.Context, c *invocation.Cluster, d adopt.Draft) (boo
 	case err == nil:
 		return true, nil
 	case actions.IsAbsent(err), meta.IsNoMatchError(err), apierrors.IsForbidden(err):
-		return false, nil // who may not see it cannot overwrite it: the guard is created, never updated
+		return false, nil // a user without the right to see a guard cannot overwrite it: the guard is created, never updated
 	default:
 		return false, fmt.Errorf("looking for %s: %w", d, err)
 	}
@@ -147,23 +147,18 @@ func guardExists(ctx context.Context, c *invocation.Cluster, d adopt.Draft) (boo
 // draftFromCluster takes TYPE NAME and TYPE/NAME, where TYPE may be guard for
 // whichever kind of that name there is.
 func draftFromCluster(c *invocation.Cluster, cmd *cobra.Command, args []string) (adopt.Draft, error) {
-	parsed, err := guarded.ParseArguments(cmd, args)
-	if err != nil {
-		return adopt.Draft{}, err
-	}
-	if len(parsed) != 1 || parsed[0].Name == "" {
+	kind, name, found := strings.Cut(strings.Join(args, "/"), "/")
+	if !found || name == "" || strings.Contains(name, "/") {
 		return adopt.Draft{}, invocation.UsageErrorf(cmd, "name one guard, as guard NAME, specguard NAME or clusterspecguard NAME")
 	}
-	kind, _, _ := strings.Cut(strings.ToLower(parsed[0].Kind), ".")
-	name := parsed[0].Name
-	switch kind {
+	switch plain, _, _ := strings.Cut(strings.ToLower(kind), "."); plain {
 	case "specguard", "specguards", "sg":
 		return specGuardDraft(cmd.Context(), c, name)
 	case "clusterspecguard", "clusterspecguards", "csg":
 		return clusterSpecGuardDraft(cmd.Context(), c, name)
 	case "guard":
 	default:
-		return adopt.Draft{}, invocation.UsageErrorf(cmd, "%q is no guard: want guard, specguard or clusterspecguard", parsed[0].Kind)
+		return adopt.Draft{}, invocation.UsageErrorf(cmd, "%q is no guard: want guard, specguard or clusterspecguard", kind)
 	}
 	draft, err := specGuardDraft(cmd.Context(), c, name)
 	if !actions.IsAbsent(err) {

@@ -21,14 +21,14 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
-// Names that the chart gives, whatever the release is called.
+// Names that the chart gives, for each name of the Helm release.
 const (
 	writerPolicy         = "plumbline-writer"
 	webhookConfiguration = "plumbline"
 )
 
-// installation reads how Plumbline is installed. What the chart excludes and
-// registers stands in the writer policy, and in the webhook configuration on
+// installation reads how Plumbline is installed. The kinds that the chart excludes and
+// registers are in the writer policy, and in the webhook configuration on
 // clusters without such policies.
 func (r *surveyor) installation(ctx context.Context) (adopt.Installation, error) {
 	policy := &admissionv1.MutatingAdmissionPolicy{}
@@ -128,7 +128,7 @@ func (r *surveyor) registered(rules []admissionv1.Rule) map[adopt.GroupKind]bool
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				kind, err := r.Mapper.KindFor(schema.GroupVersionResource{Group: group, Resource: resource})
-				if err == nil { // what the server does not have is not guarded either
+				if err == nil { // a kind that the server does not have is not guarded
 					found[adopt.GroupKind(kind.GroupKind())] = true
 				}
 			}

@@ -53,7 +53,7 @@ func (a *app) printAdoption(out io.Writer, found *adoption, o adoptOptions) erro
 	return b.Print("\nProposed guard (alone: --dry-run -o yaml):\n\n", string(manifest))
 }
 
-// section prints a heading, a table cut to what fits, and what was left out.
+// section prints a heading, a table of the first rows, and the number of the other rows.
 func (a *app) section(o invocation.TableOptions, heading string, columns []invocation.Column, rows [][]any) error {
 	if heading != "" {
 		if err := a.Print("\n", invocation.Printable(heading), "\n"); err != nil {
@@ -74,7 +74,7 @@ func (a *app) printCoverage(r *adoption, o invocation.TableOptions) error {
 	rows := make([][]any, 0, len(r.Coverage))
 	for _, c := range r.Coverage {
 		if c.Objects == 0 && len(c.Skipped) == 1 && c.Skipped[adopt.SkipExcluded] > 0 {
-			continue // named below, and nobody expects more
+			continue // the report names it below
 		}
 		note := skippedWords(c.Skipped)
 		if c.Unregistered {

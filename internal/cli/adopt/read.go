@@ -28,22 +28,22 @@ import (
 // pageSize is how many objects are asked for at once, as kubectl does.
 const pageSize = 500
 
-// unread is something that could not be read: what follows from it is unknown
+// unread is a part of the cluster that could not be read. Its consequences are unknown
 // and not assumed.
 type unread struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
-	// Then is what the report lacks for it.
+	// Then names the gap in the report.
 	Then string `json:"then"`
 }
 
-// adoption is what adopt answers.
+// adoption is the report of adopt.
 type adoption struct {
 	adopt.Report
 	Unread []unread `json:"unread"`
 }
 
-// surveyor reads what a survey needs, and goes on where a right is missing.
+// surveyor reads the facts of a survey, and goes on where a right is missing.
 type surveyor struct {
 	*invocation.Cluster
 	draft    adopt.Draft
@@ -88,7 +88,7 @@ func (a *app) survey(ctx context.Context, c *invocation.Cluster, draft adopt.Dra
 	return &adoption{Report: report, Unread: append([]unread{}, r.missing...)}, nil
 }
 
-// lack notes what is missing because of a right that the user has not; any
+// lack notes a gap in the report because of a missing right. Any
 // other error ends the command.
 func (r *surveyor) lack(err error, what, then string) error {
 	if !apierrors.IsForbidden(err) {
@@ -133,7 +133,7 @@ func (r *surveyor) where() string {
 }
 
 // metadata lists metadata alone, page by page. Where the server has forgotten
-// the version of the first page it goes on with what is there now.
+// the version of the first page it goes on with the present objects.
 func (r *surveyor) metadata(ctx context.Context, kind schema.GroupVersionKind, namespace string, each func(*metav1.PartialObjectMetadata)) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -172,8 +172,8 @@ func continueAnew(err error) (string, bool) {
 	return status.ErrStatus.Continue, status.ErrStatus.Continue != ""
 }
 
-// namespaceLabels are read where a selector asks for them; without them such a
-// guard selects nothing that could be shown.
+// namespaceLabels are read where a selector asks for them; without them the
+// report cannot show the objects of such a guard.
 func (r *surveyor) namespaceLabels(ctx context.Context) (map[string]map[string]string, error) {
 	if r.draft.Spec.NamespaceSelector == nil {
 		return nil, nil //nolint:nilnil // a guard without a selector asks for no labels
@@ -218,7 +218,7 @@ type autoscalerSource struct {
 	kind   adopt.AutoscalerKind
 	gvk    schema.GroupVersionKind
 	target []string
-	// defaultKind of the target where none is written.
+	// defaultKind of the target is for a target without a kind.
 	defaultKind schema.GroupKind
 }
 

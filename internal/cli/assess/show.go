@@ -119,7 +119,7 @@ func (a *app) describe(d *invocation.Description, x *v1alpha1.EffectivenessAsses
 	d.Line(0, "=> %s", wording.Conclude(x))
 }
 
-// breakerWords say what the verdict did to the breaker of the policy; empty if it did nothing, or the
+// breakerWords tell the effect of the verdict on the breaker of the policy; empty without an effect, or if the
 // plan cannot be read any more.
 func (a *app) breakerWords(ctx context.Context, c *invocation.Cluster, x *v1alpha1.EffectivenessAssessment) string {
 	of, plan := x.Spec.Subject.Plan, &v1alpha1.RemediationPlan{}
@@ -177,7 +177,7 @@ func describeFormula(d *invocation.Description, x *v1alpha1.EffectivenessAssessm
 		if c := components.Of(name); c.State == effect.Assessed && c.Score != nil {
 			score := *c.Score
 			if c.Bad {
-				score = 0 // no score speaks for what the verdict speaks against
+				score = 0 // a score does not speak against the verdict
 			}
 			terms = append(terms, fmt.Sprintf("%s × %s", actions.FormatScore(score), wording.FormatWeight(effect.Weight(name))))
 			weights = append(weights, wording.FormatWeight(effect.Weight(name)))

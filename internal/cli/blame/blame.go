@@ -27,14 +27,17 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "blame TYPE/NAME",
 		Short: "Show the writer of each change, and the proof",
-		Long: `Show each difference from the authorized state: its writer, the writer's class under
-the guards, the proof, the first sight of it, and the value before and after. Then
-show the user that authorized the object last.
+		Long: `Show the user that authorized an object last, and each difference from the authorized
+state: the field, its value before and after, the writer, whether the guards trust the
+writer, the proof, and the time since the first sight of the difference.
 
-KNOWN-BY, from strong to weak: WriterStamp is stored with the object by the API
-server itself; Admission is the webhook's record of exactly this write;
-ManagedFields is a hint that a client may choose; None means that no proof names
-the writer.
+PROOF, from strong to weak: "API server" is a stamp that the API server stored with the
+object; "webhook" is the webhook's record of exactly this write; a field manager is a
+hint that a client may choose. TRUSTED is "expected" for a writer that a rule of the
+guards expects at this field, and "system" for controllers of the cluster.
+
+-o wide adds the JSON pointer, the drift type, the class of the field, the class of the
+writer, the source of the proof and the field manager, and shows names and values in full.
 
 A user that passes a guard of mode Deny gives a reason; it stands below the table.`,
 		Example: invocation.Examples(
@@ -50,7 +53,7 @@ A user that passes a guard of mode Deny gives a reason; it stands below the tabl
 	return cmd
 }
 
-// blameReport is what blame answers.
+// blameReport is the report of blame.
 type blameReport struct {
 	Object     string                      `json:"object"`
 	Namespace  string                      `json:"namespace"`
@@ -104,17 +107,9 @@ func (a *app) printBlame(b *v1alpha1.Baseline, r blameReport, o invocation.Table
 			return err
 		}
 	}
-	columns := []invocation.Column{
-		{Name: "Path"}, {Name: "Who"}, {Name: "Class"}, {Name: "Known-By"}, {Name: "When"}, {Name: "Change"},
-		{Name: "Touches", Wide: true}, {Name: "Drift", Wide: true}, {Name: "Field-Manager", Wide: true},
-	}
 	rows := make([][]any, 0, len(r.Findings))
 	for i := range r.Findings {
-		f := &r.Findings[i]
-		rows = append(rows, []any{
-			wording.NamePath(f.Path), wording.NameActor(f.Actor.User), string(f.Actor.Class), string(f.Actor.Source), a.FormatAge(f.FirstSeenTime), wording.DescribeChange(f, o.Wide),
-			string(f.Class), string(f.Type), f.Actor.FieldManager,
-		})
+		rows = append(rows, a.formatRow(&r.Findings[i], o.Wide))
 	}
 	if err := a.PrintTable(o, columns, rows); err != nil || o.NoHeaders {
 		return err
@@ -122,8 +117,32 @@ func (a *app) printBlame(b *v1alpha1.Baseline, r blameReport, o invocation.Table
 	return a.Print(blameFooter(r))
 }
 
+// columns are those of the table of differences.
+var columns = []invocation.Column{
+	{Name: "Field"}, {Name: "Before"}, {Name: "After"}, {Name: "Who"}, {Name: "Trusted"}, {Name: "Proof"}, {Name: "When"},
+	{Name: "Path", Wide: true}, {Name: "Drift", Wide: true}, {Name: "Touches", Wide: true}, {Name: "Class", Wide: true}, {Name: "Known-By", Wide: true}, {Name: "Field-Manager", Wide: true},
+}
+
+// formatRow gives the cells of a finding.
+func (a *app) formatRow(f *v1alpha1.Finding, wide bool) []any {
+	before, after, who := "<none>", "<none>", wording.NameWriter(f.Actor.User)
+	if f.Operation != v1alpha1.OperationAdded {
+		before = wording.FormatValue(f.Before, wording.ValueWidth, wide)
+	}
+	if f.Operation != v1alpha1.OperationRemoved {
+		after = wording.FormatValue(f.After, wording.ValueWidth, wide)
+	}
+	if wide {
+		who = wording.NameActor(f.Actor.User)
+	}
+	return []any{
+		wording.NameField(f.Path), before, after, who, wording.DescribeTrust(f.Actor.Class), wording.DescribeProof(f.Actor.Source), a.FormatAge(f.FirstSeenTime),
+		wording.NamePath(f.Path), string(f.Type), string(f.Class), string(f.Actor.Class), string(f.Actor.Source), f.Actor.FieldManager,
+	}
+}
+
 func (a *app) blameHeader(b *v1alpha1.Baseline, r blameReport) string {
-	lines := []string{r.Object + ": " + wording.DescribeDrift(b, a.Now()), wording.DescribeAuthorized(b, a.Now())}
+	lines := []string{r.Object + "  " + wording.DescribeDrift(b, a.Now()), wording.DescribeAuthorized(b, a.Now())}
 	if r.Contention != nil {
 		lines = append(lines, wording.DescribeContention(r.Contention, a.Now()))
 	}

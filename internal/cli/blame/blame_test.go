@@ -30,10 +30,10 @@ func TestBlame_BreakGlass(t *testing.T) {
 	if got.Code != 0 {
 		t.Fatalf("exit %d: %s", got.Code, got.Stderr)
 	}
-	if n := strings.Count(got.Stdout, "Break-glass: alice, reason: incident 7\n"); n != 1 {
+	if n := strings.Count(got.Stdout, "Break-glass: alice, \"incident 7\"\n"); n != 1 {
 		t.Errorf("alice's reason stands there %d times, want once for one write:\n%s", n, got.Stdout)
 	}
-	if !strings.Contains(got.Stdout, "Break-glass: bob, reason: two") || strings.ContainsAny(got.Stdout, "\x1b") || strings.Contains(got.Stdout, "\nlines") {
+	if !strings.Contains(got.Stdout, "Break-glass: bob, \"two") || strings.ContainsAny(got.Stdout, "\x1b") || strings.Contains(got.Stdout, "\nlines") {
 		t.Errorf("a reason moves the terminal:\n%q", got.Stdout)
 	}
 	if strings.Contains(got.Stdout, "Break-glass: carol") {
@@ -69,7 +69,7 @@ func TestBlame_NamesTheRunThatAuthorized(t *testing.T) {
 		b.Spec.Authorized.By, b.Spec.Authorized.Release = "ada", &v1alpha1.AuthorizedRelease{Name: "pay", Run: 7, WorkName: "pay-7-4"}
 	})
 	got := clitest.Cluster{Objects: []client.Object{b}}.Run(t, verbs, "", "blame", "deployment/web")
-	if !strings.Contains(got.Stdout, "Last authorized by ada by release pay, run 7 ") {
+	if !strings.Contains(got.Stdout, "by ada by release pay, run 7, 120m ago") {
 		t.Errorf("it says:\n%s%s", got.Stdout, got.Stderr)
 	}
 	structured := clitest.Cluster{Objects: []client.Object{b}}.Run(t, verbs, "", "blame", "deployment/web", "-o", "json")

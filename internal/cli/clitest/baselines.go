@@ -119,7 +119,9 @@ func Fleet() []client.Object {
 			b.Status.FirstSeenTime = &retired
 			b.Status.Findings = []v1alpha1.Finding{Found("", "{}", "", "bob", time.Minute)}
 		}),
-		BaselineOf("unread", InState(v1alpha1.StateUnknown)),
+		BaselineOf("unread", InState(v1alpha1.StateUnknown), func(b *v1alpha1.Baseline) {
+			b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonBodyTooLarge, Message: "the body has 8.3 MiB, more than 8 MiB"}}
+		}),
 		BaselineOf("new", InState(""), func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil }),
 		BaselineOf("retired", func(b *v1alpha1.Baseline) { b.Status.State, b.Status.RetirementTime = v1alpha1.StateRetired, &retired }),
 	}

@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -56,7 +58,7 @@ func (f Cluster) Connect(t *testing.T) *invocation.Cluster {
 	api := fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(f.Objects...).
 		WithStatusSubresource(&v1alpha1.Baseline{}, &v1alpha1.RemediationPlan{}, &v1alpha1.RemediationRequest{}, &v1alpha1.RemediationPolicy{}, &v1alpha1.RemediationLedger{}).WithInterceptorFuncs(hooks).Build()
 	return &invocation.Cluster{
-		WithWatch: api, Mapper: mapper, Namespace: "shop", Targets: f.Targets, Time: f.Time, Proxy: f.Proxy, Forward: f.Forward,
+		WithWatch: api, Mapper: mapper, NewBuilder: func() *resource.Builder { return newBuilder(mapper) }, Namespace: "shop", Targets: f.Targets, Time: f.Time, Proxy: f.Proxy, Forward: f.Forward,
 		Live: func(_ context.Context, mapping *meta.RESTMapping, _, name string) ([]byte, error) {
 			body, ok := f.Live[name]
 			if !ok {
@@ -65,6 +67,14 @@ func (f Cluster) Connect(t *testing.T) *invocation.Cluster {
 			return []byte(body), nil
 		},
 	}
+}
+
+// newBuilder returns a builder that knows the types of a mapper, and reads no object.
+func newBuilder(mapper meta.RESTMapper) *resource.Builder {
+	return resource.NewFakeBuilder(
+		func(schema.GroupVersion) (resource.RESTClient, error) { return nil, nil },
+		func() (meta.RESTMapper, error) { return mapper, nil },
+		func() (restmapper.CategoryExpander, error) { return restmapper.SimpleCategoryExpander{}, nil })
 }
 
 // AnswerWhoami answers the question that the plugin creates, and stores all else.

@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
-// The uids of what the fixtures name.
+// The uids of the objects that the fixtures name.
 const (
 	PolicyUID = "0c7f4a52-1f3e-4a0b-9d58-3f1d5d2c9a01"
 	planUID   = "5d0c8f0e-7a61-4a7c-8f0d-64f1c1b7e002"

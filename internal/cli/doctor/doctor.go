@@ -30,7 +30,7 @@ type doctorOptions struct {
 	snapshot func(context.Context, *doctorOptions) (*doctor.Snapshot, error)
 }
 
-// failOnValues are what --fail-on takes.
+// failOnValues are the values of --fail-on.
 var failOnValues = map[string]doctor.Severity{"critical": doctor.Critical, "warning": doctor.Warning}
 
 // Command returns the command "doctor".
@@ -121,7 +121,7 @@ func decide(report *doctor.Report, failOn doctor.Severity) error {
 		return &invocation.ExitError{Code: invocation.ExitDifferent}
 	case doctor.Undecided:
 		fallthrough
-	default: // an answer that nobody knows passes nothing
+	default: // an unknown answer passes no check
 		return &invocation.ExitError{Code: invocation.ExitTrouble, Err: fmt.Errorf("no finding, but these checks had no answer: %s", strings.Join(report.Unanswered(failOn), ", "))}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
 
-// doctorText draws a report: what is wrong first and in full, what is good last
+// doctorText draws a report: failed checks first and in full, passed checks last
 // and in one line each.
 func doctorText(r *doctor.Report) string {
 	var b strings.Builder

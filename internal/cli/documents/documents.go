@@ -41,7 +41,7 @@ type Document struct {
 }
 
 // Fault turns an error of package canon into one that names file and offset;
-// shift is what was put before body to make canon read it.
+// shift is the text before body that makes canon read it.
 func (d *Document) Fault(err error, shift int) error {
 	syntax, ok := errors.AsType[*canon.SyntaxError](err)
 	if !ok {
@@ -80,7 +80,7 @@ func ReadInput(filename string, stdin io.Reader) (source string, data []byte, er
 // byteOrderMark may begin a YAML stream; RFC 8259 forbids it before JSON.
 const byteOrderMark = "\ufeff"
 
-// Parse gives the objects of an input. What begins with "{" is one
+// Parse gives the objects of an input. An input that begins with "{" is one
 // strict JSON document: a stray comma must not turn JSON into YAML that means
 // something else. Anything else is a YAML stream. No document is an error.
 func Parse(source string, data []byte) ([]Document, error) {
@@ -109,7 +109,7 @@ func IsJSON(data []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{"))
 }
 
-// check refuses what canon refuses, so that both algorithms see the same
+// check refuses the documents that canon refuses, so that both algorithms see the same
 // inputs: encoding/json, on which ddem002 rests, would let some pass.
 func (d *Document) check() error {
 	parsed, err := canon.Parse(d.Body, canon.GVK{})

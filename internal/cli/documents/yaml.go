@@ -18,7 +18,7 @@ import (
 )
 
 // readYAML converts each document of a YAML stream into JSON. Documents that
-// hold nothing, or comments only, are left out.
+// are empty, or hold comments only, are left out.
 //
 // The conversion is kubectl's (YAML 1.1 scalars, merge keys, non-string keys
 // become strings) with three differences, all on the strict side: duplicate
@@ -83,8 +83,8 @@ func convertDocument(source string, content *yaml.Node, places places) (Document
 }
 
 // yamlSyntaxError gives the byte at which the parser gave up. The parser itself
-// tells a line at best, so it runs again over a reader that counts what it
-// takes: it reads ahead no further than the token it needs, so the fault is at
+// tells a line at best, so it runs again over a reader that counts the
+// bytes: it reads ahead no further than the token it needs, so the fault is at
 // that byte or shortly before, on the same line or the one above.
 func yamlSyntaxError(source string, data []byte, err error) error {
 	counted := bytes.NewReader(data)
@@ -267,8 +267,8 @@ type member struct {
 	value *yaml.Node
 }
 
-// collect adds the members of n, then those it merges in ("<<"): what is there
-// already wins, and of several merged mappings the first. A merge that follows
+// collect adds the members of n, then those it merges in ("<<"): a present member
+// wins, and of several merged mappings the first. A merge that follows
 // a key it repeats is refused: by the YAML specification the key wins, for
 // kubectl the merge does. above holds the keys that such a merge follows.
 func (c *converter) collect(n *yaml.Node, into *memberSet, above map[string]bool, depth int) error {

@@ -17,7 +17,7 @@ import (
 )
 
 // anchored reads the checkpoints of all chains from a file, else from the cluster. An
-// installation of an earlier release has none.
+// installation of an earlier release has no checkpoint.
 func (o *verifyOptions) anchored(ctx context.Context, c *invocation.Cluster, system string) (map[string][]evidence.Checkpoint, error) {
 	found := &corev1.ConfigMap{}
 	switch {

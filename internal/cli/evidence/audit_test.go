@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // auditEvent is one write by the executor, as the API server logs it.
@@ -85,6 +86,13 @@ func TestEvidenceVerify_JoinsTheAuditLog(t *testing.T) {
 			}
 		})
 	}
+	t.Run("as the page shows it", func(t *testing.T) {
+		got := clitest.Cluster{Objects: a.cluster()}.Run(t, verbs, "", "evidence", "verify", "--evidence", a.Dir, "--audit-log", logFile(t, begin+first+second+third, false))
+		if got.Code != 0 {
+			t.Errorf("exit code %d, %s", got.Code, got.Stderr)
+		}
+		golden.Check(t, filepath.Join("testdata", "verify-audit.txt"), a.unplaced(got.Stdout))
+	})
 	t.Run("as a program reads it", func(t *testing.T) {
 		got := clitest.Cluster{Objects: a.cluster()}.Run(t, verbs, "", "evidence", "verify", "--evidence", a.Dir, "-o", "json", "--audit-log", logFile(t, begin+first+second+third, true))
 		var report struct {

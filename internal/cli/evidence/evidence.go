@@ -152,7 +152,7 @@ func publishedKeys(ctx context.Context, c *invocation.Cluster, system string) (r
 	return k, err
 }
 
-// fileURL is the URL of an absolute path, whatever characters it has.
+// fileURL is the URL of an absolute path, with any characters.
 func fileURL(path string) string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
 }

@@ -74,8 +74,8 @@ func (a *archive) cluster(change ...func(*v1alpha1.RemediationLedger)) []client.
 	}
 }
 
-// unplaced takes out what differs from run to run.
-func (a *archive) unplaced(text string) string { return strings.ReplaceAll(text, a.Dir, "DIR") }
+// unplaced gives the store the name that the page of the plugin has for a copy of one.
+func (a *archive) unplaced(text string) string { return strings.ReplaceAll(text, a.Dir, "./copy") }
 
 func TestEvidence_Golden(t *testing.T) {
 	a := filled(t)
@@ -219,7 +219,7 @@ func TestEvidenceGet_Failures(t *testing.T) {
 	}{
 		"a plan without records": {[]string{"nope"}, "error: there is no good record of plan shop/nope in "},
 		"a step without one":     {[]string{"done", "--step", "7"}, "error: there is no good record of plan shop/done in "},
-		"no plan":                {nil, "error: name one plan\n"},
+		"no plan":                {nil, "error: name one plan: \"kubectl plumbline plan list\" lists them\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -129,7 +129,7 @@ func splitName(qualified, working string) (namespace, name string) {
 	return working, qualified
 }
 
-// findRecords reads the good records that are wanted, and fails if the store has none of them.
+// findRecords reads the good records that are wanted, and fails without any of them.
 func (a *app) findRecords(ctx context.Context, s *source, keys records.Keys, of string, wanted func(*evidence.Record) bool) (*records.Found, error) {
 	store, closeStore, err := s.open(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ type packetReport struct {
 	Records []recordReport `json:"records"`
 }
 
-// printPacket prints what an auditor wants to know about a plan.
+// printPacket prints the packet of a plan for an auditor.
 func (a *app) printPacket(ctx context.Context, s *source, found *records.Found, output string) error {
 	store, closeStore, err := s.open(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/plural"
 )
 
-// evidenceReport is what verify answers.
+// evidenceReport is the report of verify.
 type evidenceReport struct {
 	OK       bool               `json:"ok"`
 	Store    string             `json:"store"`
@@ -25,7 +25,7 @@ type evidenceReport struct {
 	Plans    *plansReport       `json:"plans,omitempty"`
 	Audit    *auditReport       `json:"audit,omitempty"`
 	Problems []evidence.Problem `json:"problems"`
-	// OpenEnds are the chains whose end is not known.
+	// OpenEnds are the chains with an unknown end.
 	OpenEnds []string `json:"openEnds,omitempty"`
 }
 
@@ -33,10 +33,10 @@ type evidenceReport struct {
 type chainReport struct {
 	evidence.ChainReport
 	Policy string `json:"policy,omitempty"`
-	// Releases names the Environment whose releases the chain is about, or "none" for releases that
+	// Releases names the Environment of the releases that the chain is about, or "none" for releases that
 	// belong to no Environment.
 	Releases string `json:"releases,omitempty"`
-	// Head is how far the chain must go; absent where nobody says so.
+	// Head is how far the chain must go; absent where no ledger tells that.
 	Head *evidence.Head `json:"head,omitempty"`
 	// Anchor is the last of the checkpoints, and Checkpoints how many there are.
 	Anchor      *evidence.Checkpoint `json:"anchor,omitempty"`
@@ -45,14 +45,14 @@ type chainReport struct {
 	name string
 }
 
-// plansReport counts the plans whose statuses were compared, and those that have
+// plansReport counts the plans with compared statuses, and those that have
 // not ended.
 type plansReport struct {
 	Compared int `json:"compared"`
 	Running  int `json:"running"`
 }
 
-// auditReport is what the comparison with the audit log came to.
+// auditReport is the result of the comparison with the audit log.
 type auditReport struct {
 	Writers   []string  `json:"writers"`
 	Events    int       `json:"events"`
@@ -62,7 +62,7 @@ type auditReport struct {
 	Unchanged int       `json:"unchanged"`
 	Uncertain int       `json:"uncertain"`
 	Outside   int       `json:"outside"`
-	// Hint says what would make sense of records that the log cannot have.
+	// Hint names the flag that leaves out records from outside of the log.
 	Hint string `json:"hint,omitempty"`
 
 	problems []evidence.Problem
@@ -108,8 +108,8 @@ func newAuditReport(log *evidence.AuditLog, joined *evidence.JoinReport, writers
 	return r
 }
 
-// describeEvidence is the report for people: what was looked at, what is wrong,
-// and the verdict last.
+// describeEvidence writes the report for people: the records, the problems, and
+// the verdict last.
 func (a *app) describeEvidence(r *evidenceReport) string {
 	d := &invocation.Description{}
 	d.Field("Store", r.Store)

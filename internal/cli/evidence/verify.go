@@ -146,15 +146,15 @@ func (a *app) verify(cmd *cobra.Command, o *verifyOptions) error {
 	return nil
 }
 
-// evidenceKnown is what is known about records besides the records.
+// evidenceKnown has the known facts about records besides the records.
 type evidenceKnown struct {
 	records.Known
 	writers []string
 	offline bool
 }
 
-// evidenceKnown asks the cluster. All of it is read before the first record, so
-// that what is recorded meanwhile is more than was noted, and never less.
+// evidenceKnown asks the cluster. All of it is read before the first record. So
+// the store can have more records than noted, and never fewer.
 func (a *app) evidenceKnown(ctx context.Context, o *verifyOptions) (*evidenceKnown, error) {
 	known := &evidenceKnown{offline: o.offline, writers: o.writers}
 	system := o.system

@@ -25,7 +25,7 @@ type RequestKind struct {
 	Requested string
 	// Pending is Requested in a sentence: "acceptance is requested".
 	Pending string
-	// Missing tells what the assessor has not done yet: "has not taken it".
+	// Missing tells that the assessor has not handled the request yet: "has not taken it".
 	Missing string
 	// Subject formats the name of an object: "the quarantine of %s".
 	Subject string
@@ -46,10 +46,10 @@ type Request struct {
 // Await waits for the outcome of a request until the context ends; then the outcome is pending.
 type Await func(context.Context) (Outcome, error)
 
-// Outcome tells what became of a request.
+// Outcome is the outcome of a request.
 type Outcome struct {
 	actions.Progress
-	// Words tell what was done, or why the request was refused.
+	// Words tell the effect of the request, or the reason of its refusal.
 	Words string
 }
 

@@ -3,6 +3,7 @@
 package guarded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions/wording"
@@ -42,41 +44,36 @@ type Selected struct {
 // Select finds the Baselines that arguments and flags pick. With an error it still returns
 // those that were found by name.
 func Select(ctx context.Context, c *invocation.Cluster, cmd *cobra.Command, args []string, s Selection) (Selected, error) {
-	parsed, err := ParseArguments(cmd, args)
-	if err != nil {
-		return Selected{}, err
+	if CountNames(args) > 0 {
+		targets, err := resolveNames(c, cmd, args, s)
+		if err != nil {
+			return Selected{}, err
+		}
+		found, err := getBaselines(ctx, c, targets)
+		return Selected{Baselines: found, Named: true}, err
 	}
 	selector, err := labels.Parse(s.Labels)
 	if err != nil {
 		return Selected{}, invocation.UsageErrorf(cmd, "unable to parse selector %q: %v", s.Labels, err)
 	}
-	if len(parsed) > 0 && parsed[0].Name != "" {
-		switch {
-		case s.AllNamespaces:
-			return Selected{}, invocation.UsageErrorf(cmd, "a resource cannot be retrieved by name across all namespaces")
-		case s.Labels != "":
-			return Selected{}, invocation.UsageErrorf(cmd, "name cannot be provided when a selector is specified")
-		}
-		found, err := namedBaselines(ctx, c, parsed)
-		return Selected{Baselines: found, Named: true}, err
+	var types []string
+	if len(args) > 0 {
+		// Without an answer about categories, such as all, the types stand as they are.
+		types = resource.SplitResourceArgument(cmp.Or(c.NewBuilder().ReplaceAliases(args[0]), args[0]))
 	}
 	namespace := c.Namespace
 	if s.AllNamespaces {
 		namespace = metav1.NamespaceAll
 	}
-	found, err := listBaselines(ctx, c, namespace, parsed, selector)
+	found, err := listBaselines(ctx, c, namespace, types, selector)
 	return Selected{Baselines: found}, err
 }
 
-// namedBaselines gives those that exist and an error for each of the others.
-func namedBaselines(ctx context.Context, c *invocation.Cluster, args []Argument) ([]v1alpha1.Baseline, error) {
+// getBaselines gives those that exist and an error for each of the others.
+func getBaselines(ctx context.Context, c *invocation.Cluster, targets []Target) ([]v1alpha1.Baseline, error) {
 	var found []v1alpha1.Baseline
 	var missing []error
-	for _, arg := range args {
-		t, err := resolve(c, arg)
-		if err != nil {
-			return nil, err
-		}
+	for _, t := range targets {
 		baseline, err := GetBaseline(ctx, c, t)
 		if err != nil {
 			missing = append(missing, err)
@@ -87,7 +84,7 @@ func namedBaselines(ctx context.Context, c *invocation.Cluster, args []Argument)
 	return found, errors.Join(missing...)
 }
 
-func listBaselines(ctx context.Context, c *invocation.Cluster, namespace string, types []Argument, selector labels.Selector) ([]v1alpha1.Baseline, error) {
+func listBaselines(ctx context.Context, c *invocation.Cluster, namespace string, types []string, selector labels.Selector) ([]v1alpha1.Baseline, error) {
 	options := &client.ListOptions{Namespace: namespace}
 	if len(types) == 0 {
 		options.LabelSelector = selector
@@ -114,14 +111,14 @@ func listBaselines(ctx context.Context, c *invocation.Cluster, namespace string,
 
 // objectFilter tells whether a Baseline's object is of one of the types and, if
 // there is a selector, carries its labels.
-func objectFilter(ctx context.Context, c *invocation.Cluster, namespace string, types []Argument, selector labels.Selector) (func(*v1alpha1.Baseline) bool, error) {
+func objectFilter(ctx context.Context, c *invocation.Cluster, namespace string, types []string, selector labels.Selector) (func(*v1alpha1.Baseline) bool, error) {
 	kinds := map[schema.GroupKind]bool{}
 	matching := map[string]bool{}
 	identity := func(kind schema.GroupKind, namespace, name string) string {
 		return kind.String() + "/" + namespace + "/" + name
 	}
-	for _, arg := range types {
-		mapping, err := ResolveType(c, arg.Kind)
+	for _, name := range types {
+		mapping, err := ResolveType(c, name)
 		if err != nil {
 			return nil, err
 		}

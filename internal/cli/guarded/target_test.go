@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package guarded
+package guarded_test
 
 import (
 	"strings"
@@ -8,37 +8,46 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
+	"github.com/plumbline-dev/plumbline/internal/cli/guarded"
 )
 
-func TestParseArguments(t *testing.T) {
+func TestArgumentsNameObjectsAsThoseOfKubectlDo(t *testing.T) {
+	shop := clitest.Cluster{Objects: clitest.ObjectsOf(clitest.BaselineOf("web"), clitest.BaselineOf("api"))}
 	cases := map[string]struct {
 		args []string
-		want []Argument
+		s    guarded.Selection
+		want []string
 		err  string
 	}{
-		"none":                      {},
-		"TYPE/NAME":                 {args: []string{"deploy/web"}, want: []Argument{{"deploy", "web"}}},
-		"TYPE NAME":                 {args: []string{"deploy", "web"}, want: []Argument{{"deploy", "web"}}},
-		"TYPE NAME NAME":            {args: []string{"deploy", "web", "api"}, want: []Argument{{"deploy", "web"}, {"deploy", "api"}}},
-		"several TYPE/NAME":         {args: []string{"deploy/web", "sts/db"}, want: []Argument{{"deploy", "web"}, {"sts", "db"}}},
-		"TYPE":                      {args: []string{"deploy"}, want: []Argument{{"deploy", ""}}},
-		"TYPE,TYPE":                 {args: []string{"deploy,sts"}, want: []Argument{{"deploy", ""}, {"sts", ""}}},
-		"TYPE with version, group":  {args: []string{"deployments.v1.apps/web"}, want: []Argument{{"deployments.v1.apps", "web"}}},
-		"TYPE/NAME after TYPE":      {args: []string{"deploy", "deploy/web"}, err: "there is no need to specify a resource type"},
-		"NAME after TYPE/NAME":      {args: []string{"deploy/web", "api"}, err: `must have a single resource and name: "api"`},
-		"TYPE/":                     {args: []string{"deploy/"}, err: "single resource and name"},
-		"/NAME":                     {args: []string{"/web"}, err: "single resource and name"},
-		"TYPE/NAME/MORE":            {args: []string{"deploy/web/scale"}, err: "single resource and name"},
-		"an empty type":             {args: []string{"", "web"}, err: "names no type"},
-		"a comma too many":          {args: []string{"deploy,"}, err: "names no type"},
-		"a name that is a path":     {args: []string{"deploy", ".."}, err: `".." is not a name`},
-		"a name with a per cent":    {args: []string{"deploy", "a%2fb"}, err: `is not a name`},
-		"a slash in a separate one": {args: []string{"deploy", "a/b"}, err: "there is no need"},
+		"TYPE/NAME":                {args: []string{"deployment/web"}, want: []string{"web"}},
+		"TYPE NAME":                {args: []string{"deployment", "web"}, want: []string{"web"}},
+		"TYPE NAME NAME":           {args: []string{"deployment", "web", "api"}, want: []string{"web", "api"}},
+		"several TYPE/NAME":        {args: []string{"deployment/web", "deployments/api"}, want: []string{"web", "api"}},
+		"TYPE":                     {args: []string{"deployment"}, want: []string{"api", "web"}},
+		"TYPE,TYPE":                {args: []string{"deployment,deployments"}, want: []string{"api", "web"}},
+		"TYPE with version, group": {args: []string{"deployments.v1.apps/web"}, want: []string{"web"}},
+		"a kind":                   {args: []string{"Deployment/web"}, want: []string{"web"}},
+		"no argument":              {want: []string{"api", "web"}},
+		"TYPE/NAME after TYPE":     {args: []string{"deployment", "deployment/web"}, err: "there is no need to specify a resource type as a separate argument when passing arguments in resource/name form (e.g. 'status resource/<resource_name>'"},
+		"NAME after TYPE/NAME":     {args: []string{"deployment/web", "api"}, err: "there is no need to specify a resource type"},
+		"TYPE/":                    {args: []string{"deployment/"}, err: "arguments in resource/name form must have a single resource and name"},
+		"/NAME":                    {args: []string{"/web"}, err: "arguments in resource/name form must have a single resource and name"},
+		"TYPE/NAME/MORE":           {args: []string{"deployment/web/scale"}, err: "arguments in resource/name form may not have more than one slash"},
+		"an unknown type":          {args: []string{"gizmo/web"}, err: `the server doesn't have a resource type "gizmo"`},
+		"a comma too many":         {args: []string{"deployment,"}, err: `the server doesn't have a resource type ""`},
+		"a name that is a path":    {args: []string{"deployment", ".."}, err: `".." is not a name`},
+		"a name with a per cent":   {args: []string{"deployment", "a%2fb"}, err: "is not a name"},
+		"a name and -A":            {args: []string{"deployment/web"}, s: guarded.Selection{AllNamespaces: true}, err: "a resource cannot be retrieved by name across all namespaces"},
+		"TYPE NAME and -l":         {args: []string{"deployment", "web"}, s: guarded.Selection{Labels: "app=web"}, err: "name cannot be provided when a selector is specified"},
+		"TYPE/NAME and -l":         {args: []string{"deployment/web"}, s: guarded.Selection{Labels: "app=web"}, err: "selectors and the all flag cannot be used when passing resource/name arguments"},
+		"a type of the cluster":    {args: []string{"node/n"}, err: "nodes are not namespaced, and Plumbline guards namespaced objects only"},
+		"a type of it alone":       {args: []string{"node"}, err: "nodes are not namespaced, and Plumbline guards namespaced objects only"},
 	}
-	cmd := &cobra.Command{Use: "status"}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := ParseArguments(cmd, tc.args)
+			got, err := guarded.Select(t.Context(), shop.Connect(t), &cobra.Command{Use: "status"}, tc.args, tc.s)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("got %v, want %q", err, tc.err)
@@ -48,9 +57,21 @@ func TestParseArguments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Argument{})); diff != "" {
+			var names []string
+			for i := range got.Baselines {
+				names = append(names, got.Baselines[i].Spec.Target.Name)
+			}
+			if diff := cmp.Diff(tc.want, names); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestNamedObjectsAreCounted(t *testing.T) {
+	for args, want := range map[string]int{"": 0, "deploy": 0, "deploy,sts": 0, "deploy web": 1, "deploy web api": 2, "deploy,sts web": 2, "deploy/web": 1, "deploy/web sts/db": 2} {
+		if got := guarded.CountNames(strings.Fields(args)); got != want {
+			t.Errorf("%q names %d objects, want %d", args, got, want)
+		}
 	}
 }

@@ -36,7 +36,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Long: `Stop all remediation in an Environment, or in the whole cluster: the ledger grants
 no more steps, and plans that have not ended are canceled. The command writes the
 halt into the RemediationLedger, which the executor reads before each write.
-It holds until unhalt.`,
+It holds until a person runs "resume".`,
 		Example: invocation.Examples(
 			"# Stop remediation of production", "%s halt production --reason 'INC-9: do not touch anything'",
 			"# Stop it everywhere", "%s halt --all-environments --reason 'INC-9'"),
@@ -53,16 +53,17 @@ It holds until unhalt.`,
 	return cmd
 }
 
-// UnhaltCommand returns the command "unhalt".
-func UnhaltCommand(inv *invocation.Invocation) *cobra.Command {
+// ResumeCommand returns the command "resume". Its alias is the name that the REST API has for the request.
+func ResumeCommand(inv *invocation.Invocation) *cobra.Command {
 	a := &app{Invocation: inv}
 	var o haltOptions
 	cmd := &cobra.Command{
-		Use:   "unhalt (ENVIRONMENT ... | --all-environments)",
-		Short: "Let remediation go on after a halt",
+		Use:     "resume (ENVIRONMENT ... | --all-environments)",
+		Aliases: []string{"unhalt"},
+		Short:   "Let remediation go on after a halt",
 		Long: `Take a halt back. Plans that it canceled stay canceled; while the drift lasts,
 active policies make new ones.`,
-		Example:           invocation.Examples("# Go on", "%s unhalt production"),
+		Example:           invocation.Examples("# Go on", "%s resume production"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.setHalt(cmd, args, o, false) },
 		ValidArgsFunction: remediation.CompleteEnvironment(a.Invocation),
 	}
@@ -113,7 +114,7 @@ func (a *app) haltLedger(ctx context.Context, c *invocation.Cluster, ledgers []v
 	}
 	done, wanted := "halted", &v1alpha1.LedgerHalt{RequestedBy: me, Reason: o.reason}
 	if !halt {
-		done, wanted = "unhalted", nil
+		done, wanted = "resumed", nil
 	}
 	switch as := actions.IsHaltAsWanted(ledger, halt); {
 	case as && !halt:

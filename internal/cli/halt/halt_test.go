@@ -54,19 +54,19 @@ func TestHalt(t *testing.T) {
 			args: []string{"halt", "production", "--reason", "x", "--dry-run=server"}, want: clitest.Answer{Stdout: "environment.plumbline.dev/production halted (server dry run)\n"},
 		},
 		"taken back": {
-			args: []string{"unhalt", "staging"}, want: clitest.Answer{Stdout: "environment.plumbline.dev/staging unhalted\n"},
+			args: []string{"resume", "staging"}, want: clitest.Answer{Stdout: "environment.plumbline.dev/staging resumed\n"},
 			sent: map[string]*v1alpha1.LedgerHalt{"staging": nil},
 		},
 		"nothing to take back": {
-			args: []string{"unhalt", "production"}, want: clitest.Answer{Stdout: "environment.plumbline.dev/production is not halted\n"},
+			args: []string{"resume", "production"}, want: clitest.Answer{Stdout: "environment.plumbline.dev/production is not halted\n"},
 		},
 		"without a reason": {
 			args: []string{"halt", "production"},
 			want: clitest.Answer{Code: 1, Stderr: "error: give the cause with --reason: users that find drift without remediation will ask\nSee 'kubectl plumbline halt -h' for help and examples\n"},
 		},
 		"of nothing": {
-			args: []string{"unhalt"},
-			want: clitest.Answer{Code: 1, Stderr: "error: name Environments, or the whole cluster with --all-environments\nSee 'kubectl plumbline unhalt -h' for help and examples\n"},
+			args: []string{"resume"},
+			want: clitest.Answer{Code: 1, Stderr: "error: name Environments, or the whole cluster with --all-environments\nSee 'kubectl plumbline resume -h' for help and examples\n"},
 		},
 		"a ledger that somebody else made beside": {
 			objects: clitest.ObjectsOf(clitest.LedgerFor("production", actions.ScopeEnvironment, func(l *v1alpha1.RemediationLedger) { l.Namespace = "shop" })),
@@ -104,5 +104,16 @@ func TestHalt(t *testing.T) {
 				t.Errorf("stored (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A halt is taken back by the verb that plans and releases have for a pause. The word of the REST API works as well.
+func TestAHaltIsTakenBackWithoutAWordOfItsOwn(t *testing.T) {
+	for _, verb := range []string{"resume", "unhalt"} {
+		halted := clitest.LedgerFor("staging", actions.ScopeEnvironment, func(l *v1alpha1.RemediationLedger) { l.Spec.Halt = &v1alpha1.LedgerHalt{RequestedBy: "bob"} })
+		want := clitest.Answer{Stdout: "environment.plumbline.dev/staging resumed\n"}
+		if diff := cmp.Diff(want, clitest.Cluster{Objects: clitest.ObjectsOf(halted)}.Run(t, verbs, "", verb, "staging")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", verb, diff)
+		}
 	}
 }

@@ -4,4 +4,4 @@ package halt
 
 import "github.com/plumbline-dev/plumbline/internal/cli/clitest"
 
-var verbs = []clitest.Verb{Command, UnhaltCommand}
+var verbs = []clitest.Verb{Command, ResumeCommand}

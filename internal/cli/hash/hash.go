@@ -116,7 +116,7 @@ type hashed struct {
 	Name       string     `json:"name,omitempty"`
 }
 
-// hashFiles prints all or nothing: half of the lines would pass for the whole.
+// hashFiles prints all lines or an error: half of the lines would pass for the whole.
 func (a *app) hashFiles(cmd *cobra.Command, algorithm canon.Algorithm, o hashOptions) error {
 	if first := slices.Index(o.filenames, "-"); first >= 0 && slices.Contains(o.filenames[first+1:], "-") {
 		return invocation.UsageErrorf(cmd, "-f - can be given once")
@@ -282,11 +282,11 @@ func float64Overflow(spec []byte) (offset int, problem string) {
 	}
 }
 
-// liveHash is what "hash TYPE/NAME" answers.
+// liveHash is the report of "hash TYPE/NAME".
 type liveHash struct {
 	Object string     `json:"object"`
 	Live   canon.Hash `json:"live"`
-	// Stamp is the annotation as it stands, Verdict what it is worth.
+	// Stamp is the annotation as it stands, and Verdict compares it with the live hash.
 	Stamp   string `json:"stamp,omitempty"`
 	Verdict string `json:"verdict"`
 }
@@ -347,7 +347,7 @@ func readLiveHash(ctx context.Context, c *invocation.Cluster, target guarded.Tar
 	return answer, nil
 }
 
-// judgeStamp says what a stamp is worth beside the live hash.
+// judgeStamp compares a stamp with the live hash.
 func judgeStamp(stamp string, live canon.Hash) string {
 	switch {
 	case stamp == "":

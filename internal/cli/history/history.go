@@ -121,7 +121,7 @@ type revisionReport struct {
 	At         metav1.Time `json:"at"`
 	Hash       string      `json:"hash"`
 	Size       int64       `json:"size"`
-	// Release names the run that authorized it in the name of By; nil if none did.
+	// Release names the run that authorized it in the name of By; nil without such a run.
 	Release *v1alpha1.AuthorizedRelease `json:"release,omitempty"`
 }
 

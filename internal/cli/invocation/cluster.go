@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,6 +33,8 @@ type Cluster struct {
 	client.WithWatch
 	// Mapper knows the resource of each kind.
 	Mapper meta.RESTMapper
+	// NewBuilder returns a builder of cli-runtime, which reads types and names of objects from arguments.
+	NewBuilder func() *resource.Builder
 	// Namespace is that of -n, else of the kubeconfig's context.
 	Namespace string
 	// Live reads one object as the server writes it: the hash is over these
@@ -60,14 +63,14 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// The client's own limits, as kubectl has them: the server's priority and
-// fairness is what protects it.
+// The client's own limits, as kubectl has them. The priority and fairness of the
+// server protect the server.
 const (
 	ClientQPS   = 50
 	ClientBurst = 300
 )
 
-// connectByFlags builds the clients; nothing is sent yet.
+// connectByFlags builds the clients, and sends no request.
 func (inv *Invocation) connectByFlags() (*Cluster, error) {
 	config, err := inv.ConfigFlags.ToRESTConfig()
 	if err != nil {
@@ -103,14 +106,14 @@ func (inv *Invocation) connectByFlags() (*Cluster, error) {
 		return nil, err
 	}
 	return &Cluster{
-		WithWatch: api, Mapper: mapper, Namespace: namespace, Live: liveReader(discovery.RESTClient()), Targets: targets,
+		WithWatch: api, Mapper: mapper, NewBuilder: func() *resource.Builder { return resource.NewBuilder(inv.ConfigFlags) }, Namespace: namespace, Live: liveReader(discovery.RESTClient()), Targets: targets,
 		Proxy: newProxy(discovery.RESTClient()), Time: times.Now,
 		Forward: func(target portforward.Target) *http.Client { return portforward.NewClient(config, target) },
 	}, nil
 }
 
 // ServerTime returns the time by which windows and ages are told: the API server's time after it
-// has answered something, which is what the assessor and the executor go by too.
+// has answered a request. The assessor and the executor go by that time too.
 func (inv *Invocation) ServerTime(c *Cluster) time.Time {
 	if c.Time == nil {
 		return inv.Now()

@@ -16,9 +16,9 @@ import (
 // Question is asked before something that is not undone by asking again.
 type Question struct {
 	Ask string
-	// Otherwise is the answer to a user who does not agree.
+	// Otherwise is the answer to a user that does not agree.
 	Otherwise string
-	// What needs an answer, for a user who cannot give one.
+	// What names the act that needs an answer, for a user that cannot give one.
 	What string
 }
 

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Description is text for people: labeled lines and indented ones. Whatever is
-// put in, each call writes whole lines of its own and nothing that a terminal
-// would obey.
+// Description is text for people: labeled lines and indented ones. For any
+// input, each call writes whole lines of its own without sequences that a terminal
+// obeys.
 type Description struct{ text strings.Builder }
 
 // labelWidth is that of the longest label, so that all values begin in one column.
 const labelWidth = 16
 
-// Field writes "Label:  value"; a value of nothing is left out.
+// Field writes "Label:  value"; an empty value is left out.
 func (d *Description) Field(label, value string) {
 	if value != "" {
 		fmt.Fprintf(&d.text, "%-*s%s\n", labelWidth, label+":", Printable(value))

@@ -33,8 +33,8 @@ const (
 // TroubleAnnotation marks commands whose exit code 1 is an answer.
 const TroubleAnnotation = "plumbline.dev/exit-code-on-error"
 
-// ExitError carries an exit code. A nil err prints nothing: the command has said
-// everything already.
+// ExitError carries an exit code. A nil err prints no text: the command has printed
+// all of it already.
 type ExitError struct {
 	Code int
 	Err  error
@@ -101,12 +101,12 @@ func Message(err error) string {
 	}
 	if missing, ok := errors.AsType[*meta.NoKindMatchError](err); ok && missing.GroupKind.Group == v1alpha1.GroupVersion.Group {
 		resource, _ := meta.UnsafeGuessKindToResource(missing.GroupKind.WithVersion(""))
-		return fmt.Sprintf("error: the server doesn't have the resource type %q: is Plumbline installed in this cluster?", resource.Resource)
+		return fmt.Sprintf("error: the server doesn't have the resource type %q: is Plumbline installed in this cluster? \"%s doctor\" tells more", resource.Resource, DisplayName)
 	}
 	if usage, ok := errors.AsType[*usageError](err); ok {
 		return prefixed(usage.Error()) // of several lines
 	}
-	return prefixed(Printable(err.Error())) // it may name what others wrote
+	return prefixed(Printable(err.Error())) // it may have texts of other users
 }
 
 func serverMessage(err error, status *apierrors.StatusError) string {
@@ -115,7 +115,7 @@ func serverMessage(err error, status *apierrors.StatusError) string {
 	}
 	text := status.ErrStatus.Message
 	if op, ok := strings.CutSuffix(err.Error(), status.Error()); ok {
-		text = Printable(op) + text // what was being done when the server refused
+		text = Printable(op) + text // the operation that the server refused
 	}
 	return fmt.Sprintf("Error from server (%s): %s", status.ErrStatus.Reason, text)
 }

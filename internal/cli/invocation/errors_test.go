@@ -31,7 +31,7 @@ func TestMessage_IsKubectls(t *testing.T) {
 		"several":                     {errors.Join(errors.New("a"), apierrors.NewUnauthorized("no")), "error: a\nError from server (Unauthorized): no"},
 		"refused":                     {fmt.Errorf("asking: %w", refused), "The connection to the server 10.0.0.1:6443 was refused - did you specify the right host or port?"},
 		"unreachable":                 {&url.Error{Op: "Get", URL: "https://x", Err: errors.New("no such host")}, "Unable to connect to the server: no such host"},
-		"Plumbline is not there":      {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "plumbline.dev", Kind: "Baseline"}}, `error: the server doesn't have the resource type "baselines": is Plumbline installed in this cluster?`},
+		"Plumbline is not there":      {&meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "plumbline.dev", Kind: "Baseline"}}, `error: the server doesn't have the resource type "baselines": is Plumbline installed in this cluster? "kubectl plumbline doctor" tells more`},
 		"a server without its reason": {&apierrors.StatusError{ErrStatus: metav1.Status{Message: "odd"}}, "error: odd"},
 	}
 	for name, tc := range cases {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewGroup returns a command that has verbs and does nothing itself.
+// NewGroup returns a command that has verbs, and prints their help.
 func NewGroup(name, short, long string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                        name + " COMMAND",
@@ -28,10 +28,10 @@ func NewGroup(name, short, long string, verbs ...*cobra.Command) *cobra.Command 
 	return cmd
 }
 
-// OneArgument returns the only argument of a command; the error names it as what.
+// OneArgument returns the only argument of a command. The error names the kind of argument, and the command that lists such objects.
 func OneArgument(cmd *cobra.Command, args []string, what string) (string, error) {
 	if len(args) != 1 || args[0] == "" {
-		return "", UsageErrorf(cmd, "name one %s", what)
+		return "", UsageErrorf(cmd, "name one %s: \"%s %s list\" lists them", what, DisplayName, what)
 	}
 	return args[0], nil
 }

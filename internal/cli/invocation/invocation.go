@@ -10,7 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// Environment is what a process lends to the plugin.
+// Environment has the streams and the clock that a process lends to the plugin.
 type Environment struct {
 	// In is standard input; Out and Err are standard output and standard error.
 	In       io.Reader

@@ -31,7 +31,7 @@ func NewListOutput() ListOutput {
 	return ListOutput{printFlags: genericclioptions.NewPrintFlags("")}
 }
 
-// AddFlags adds -o and --no-headers, whose usage names the objects as what.
+// AddFlags adds -o and --no-headers, with the name of the objects in the usage.
 func (o *ListOutput) AddFlags(cmd *cobra.Command, what string) {
 	o.printFlags.AddFlags(cmd)
 	formats := append(o.printFlags.AllowedFormats(), "wide")

@@ -56,7 +56,7 @@ func (inv *Invocation) PrintReport(format, kind string, report any) error {
 }
 
 // PrintStructured writes v as kubectl writes objects: four spaces, no HTML
-// escapes. In JSON, what a terminal would not show as it is gets escaped, which
+// escapes. In JSON, characters that a terminal would not show as they are get escaped, which
 // no reader of JSON can tell. The formats jsonpath and go-template print fields of v.
 func (inv *Invocation) PrintStructured(format string, v any) error {
 	document, err := encode(v)
@@ -118,8 +118,8 @@ func newFieldPrinter(format, template string) (printers.ResourcePrinter, error) 
 	return printer, err
 }
 
-// escapeUnprintable writes as \uXXXX what a JSON encoder leaves in strings and a
-// terminal may obey: DEL, C1 controls, and all that hides or reorders text.
+// escapeUnprintable writes as \uXXXX the characters that a JSON encoder leaves in strings and a
+// terminal may obey: DEL, C1 controls, and characters that hide or reorder text.
 func escapeUnprintable(document []byte) []byte {
 	escaped := make([]byte, 0, len(document))
 	for _, r := range string(document) {
@@ -200,7 +200,7 @@ func AddNoHeadersFlag(cmd *cobra.Command, noHeaders *bool) {
 	cmd.Flags().BoolVar(noHeaders, "no-headers", false, "When using the default or wide output format, don't print headers and the summary.")
 }
 
-// CheckOutput refuses a format that is none of formats, and a template that cannot be read.
+// CheckOutput refuses a format that formats does not have, and a template that cannot be read.
 func CheckOutput(cmd *cobra.Command, output string, formats ...string) error {
 	name, template, _ := strings.Cut(output, "=")
 	formats = withTemplates(formats)
@@ -229,8 +229,8 @@ func printableText(text string) string {
 	}, text)
 }
 
-// printableCells holds for every table, whatever a caller forgets: the printer of
-// kubectl escapes ESC alone.
+// printableCells makes each cell of each table printable, since the printer of kubectl escapes
+// ESC alone.
 func printableCells(cells []any) []any {
 	shown := make([]any, len(cells))
 	for i, cell := range cells {

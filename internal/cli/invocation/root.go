@@ -53,7 +53,7 @@ type Group struct {
 	Verbs []*cobra.Command
 }
 
-// NewRoot returns the plugin's command, which has verbs in groups and does nothing itself.
+// NewRoot returns the plugin's command, which has verbs in groups, and prints its help.
 func (inv *Invocation) NewRoot(groups ...Group) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-plumbline",

@@ -14,7 +14,7 @@ func (inv *Invocation) FormatAge(at metav1.Time) string { return wording.FormatA
 // FormatAgo gives the age of a time in a sentence.
 func (inv *Invocation) FormatAgo(at metav1.Time) string { return wording.FormatAgo(at, inv.Now()) }
 
-// FormatTime gives a time and how far from now it is; nothing for no time.
+// FormatTime gives a time and how far from now it is; empty for no time.
 func (inv *Invocation) FormatTime(at *metav1.Time) string { return wording.FormatTime(at, inv.Now()) }
 
 // FormatUntil says when something ends, and how long that is from now.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ import (
 type controlOptions struct {
 	reason string
 	dryRun string
+	yes    bool
 	wait   invocation.Wait
 }
 
@@ -36,6 +38,9 @@ func (a *app) controlCommand(v verb) *cobra.Command {
 	invocation.AddReasonFlag(cmd, &o.reason)
 	invocation.AddDryRunFlag(cmd, &o.dryRun, "If client, only print the request. If server, submit the request without persisting it.")
 	o.wait.AddFlags(cmd, "the executor has handled the request")
+	if v.asks == v1alpha1.PlanCancel {
+		cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "Do not ask for confirmation.")
+	}
 	return cmd
 }
 
@@ -50,6 +55,11 @@ func (a *app) control(cmd *cobra.Command, args []string, v verb, o controlOption
 	c, err := a.Connect()
 	if err != nil {
 		return err
+	}
+	if v.asks == v1alpha1.PlanCancel && o.dryRun == "none" {
+		if err := a.Confirm(cmd.Context(), o.yes, cancelQuestion(args)); err != nil {
+			return err
+		}
 	}
 	me, err := actions.AskIdentity(cmd.Context(), c)
 	if err != nil {
@@ -73,6 +83,14 @@ func (a *app) control(cmd *cobra.Command, args []string, v verb, o controlOption
 		failed = append(failed, remediation.PrintResult(a.Invocation, plan, "asked to "+v.name))
 	}
 	return errors.Join(failed...)
+}
+
+// cancelQuestion asks before a cancellation, which is final.
+func cancelQuestion(names []string) invocation.Question {
+	return invocation.Question{
+		Ask:       fmt.Sprintf("Cancel %s? A cancellation is final, and the policy leaves the drift of the plan alone.", strings.Join(names, ", ")),
+		Otherwise: "no plan was canceled", What: "canceling a plan",
+	}
 }
 
 // askPlan sets the control of one plan. It gives the plan if there is something to

@@ -35,10 +35,10 @@ func TestPlanControl_Asks(t *testing.T) {
 			stdout: "shop/p asked to pause\n", want: &v1alpha1.PlanControl{Verb: v1alpha1.PlanPause, RequestedBy: "alice", Reason: "INC-9"},
 		},
 		"a plan that nobody has taken yet is canceled": {
-			args: []string{"cancel"}, stdout: "shop/p asked to cancel\n", want: &v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "alice"},
+			args: []string{"cancel", "--yes"}, stdout: "shop/p asked to cancel\n", want: &v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "alice"},
 		},
 		"a pause is turned into a cancellation, and its reason goes": {
-			plan: paused, args: []string{"cancel"}, stdout: "shop/p asked to cancel\n", want: &v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "alice"},
+			plan: paused, args: []string{"cancel", "--yes"}, stdout: "shop/p asked to cancel\n", want: &v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "alice"},
 		},
 		"a paused plan is resumed by taking the verb away": {
 			plan: paused, args: []string{"resume"}, stdout: "shop/p asked to resume\n", want: &v1alpha1.PlanControl{RequestedBy: "alice"},
@@ -68,7 +68,7 @@ func TestPlanControl_Asks(t *testing.T) {
 			plan: paused, args: []string{"pause"}, stdout: "shop/p is paused already, by bob\n",
 		},
 		"what is canceled already is so": {
-			plan: []func(*v1alpha1.RemediationPlan){clitest.InPhase(v1alpha1.PlanCanceled)}, args: []string{"cancel"}, stdout: "shop/p is canceled already\n",
+			plan: []func(*v1alpha1.RemediationPlan){clitest.InPhase(v1alpha1.PlanCanceled)}, args: []string{"cancel", "--yes"}, stdout: "shop/p is canceled already\n",
 		},
 		"what runs already is not executed": {
 			plan: []func(*v1alpha1.RemediationPlan){clitest.InPhase(v1alpha1.PlanRunning)}, args: []string{"execute"}, stdout: "shop/p is running already\n",
@@ -81,7 +81,7 @@ func TestPlanControl_Asks(t *testing.T) {
 			stderr: "error: shop/p was not paused: it has ended as Succeeded 4m ago\n",
 		},
 		"nor canceled": {
-			plan: []func(*v1alpha1.RemediationPlan){clitest.InPhase(v1alpha1.PlanFailed)}, args: []string{"cancel"}, code: 1,
+			plan: []func(*v1alpha1.RemediationPlan){clitest.InPhase(v1alpha1.PlanFailed)}, args: []string{"cancel", "--yes"}, code: 1,
 			stderr: "error: shop/p was not canceled: it has ended as Failed 4m ago\n",
 		},
 		"a cancellation is not taken back": {
@@ -125,7 +125,7 @@ func TestPlanControl_Asks(t *testing.T) {
 
 func TestPlanControl_SeveralPlansAreEachAnsweredFor(t *testing.T) {
 	f := clitest.Cluster{Objects: clitest.ObjectsOf(clitest.PlanOf("a"), clitest.PlanOf("b", clitest.InPhase(v1alpha1.PlanFailed)))}
-	got := f.Run(t, verbs, "", "plan", "cancel", "a", "b", "c", "--wait=false")
+	got := f.Run(t, verbs, "", "plan", "cancel", "a", "b", "c", "--yes", "--wait=false")
 	want := clitest.Answer{
 		Code: 1, Stdout: "shop/a asked to cancel\n",
 		Stderr: "error: shop/b was not canceled: it has ended as Failed 4m ago\nError from server (NotFound): remediationplans.plumbline.dev \"c\" not found\n",
@@ -230,7 +230,7 @@ func TestPlanControl_WaitsForTheExecutor(t *testing.T) {
 				w.Modify(current)
 				return w, nil
 			}
-			got := f.Run(t, verbs, "", "plan", tc.verb, "p")
+			got := f.Run(t, verbs, "y\n", "plan", tc.verb, "p")
 			if got.Code != tc.code || !strings.Contains(got.Stdout+got.Stderr, tc.want) {
 				t.Errorf("got %+v, want %q", got, tc.want)
 			}
@@ -264,4 +264,41 @@ func TestPlanControl_SaysWhenItWaitedInVain(t *testing.T) {
 			t.Errorf("got %+v, want %q", got, want)
 		}
 	})
+}
+
+// A cancellation is final, so a person confirms it.
+func TestPlanCancel_EndsNoPlanWithoutAnAnswer(t *testing.T) {
+	const question = "Cancel p, q? A cancellation is final, and the policy leaves the drift of the plan alone. (y/N): "
+	cases := map[string]struct {
+		stdin  string
+		args   []string
+		want   clitest.Answer
+		stored v1alpha1.PlanVerb
+	}{
+		"a person says yes": {stdin: "y\n", want: clitest.Answer{Stdout: "shop/p asked to cancel\nshop/q asked to cancel\n", Stderr: question}, stored: v1alpha1.PlanCancel},
+		"a person says no":  {stdin: "n\n", want: clitest.Answer{Code: 1, Stderr: question + "error: no plan was canceled\n"}},
+		"a script": {
+			want: clitest.Answer{Code: 1, Stderr: "error: no plan was canceled: canceling a plan needs a confirmation, and standard input is no terminal; use --yes\n"},
+		},
+		"a script with --yes": {args: []string{"-y"}, want: clitest.Answer{Stdout: "shop/p asked to cancel\nshop/q asked to cancel\n"}, stored: v1alpha1.PlanCancel},
+		"a dry run":           {args: []string{"--dry-run"}, want: clitest.Answer{Stdout: "shop/p canceled (dry run)\nshop/q canceled (dry run)\n"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := clitest.Cluster{Objects: clitest.ObjectsOf(clitest.PlanOf("p"), clitest.PlanOf("q"))}
+			var stored v1alpha1.PlanVerb
+			f.Hooks.Patch = func(ctx context.Context, api client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+				err := api.Patch(ctx, object, patch, options...)
+				stored = object.(*v1alpha1.RemediationPlan).Spec.Control.Verb
+				return err
+			}
+			got := f.Run(t, verbs, tc.stdin, append([]string{"plan", "cancel", "p", "q", "--wait=false"}, tc.args...)...)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if stored != tc.stored {
+				t.Errorf("the verb %q is stored, want %q", stored, tc.stored)
+			}
+		})
+	}
 }

@@ -51,7 +51,8 @@ func (a *app) listCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List plans, those that have not ended first",
 		Long: `List the remediation plans of the namespace, those that have not ended first,
-newest first: their policies, their progress, and the reasons of their waits.`,
+newest first: their policies, the targets that have succeeded, and the reasons of
+their waits. -o wide adds each reason in words.`,
 		Example: invocation.Examples(
 			"# The plans of the namespace", "%s plan list",
 			"# List the plans of one policy, everywhere", "%s plan list -A --policy production",
@@ -145,15 +146,15 @@ func (a *app) printPlans(plans []v1alpha1.RemediationPlan, namespace string, o *
 		return err
 	}
 	columns := []invocation.Column{
-		{Name: "Name"}, {Name: "Policy"}, {Name: "Phase"}, {Name: "Targets"}, {Name: "Succeeded"}, {Name: "Failed"}, {Name: "Skipped"}, {Name: "Effect"}, {Name: "Waiting-For"}, {Name: "Age"},
-		{Name: "Environment", Wide: true}, {Name: "Trigger", Wide: true}, {Name: "Severity", Wide: true}, {Name: "By", Wide: true}, {Name: "Scheduled-For", Wide: true}, {Name: "Executor", Wide: true},
+		{Name: "Name"}, {Name: "Policy"}, {Name: "Phase"}, {Name: "Progress"}, {Name: "Reason"}, {Name: "Effect"}, {Name: "Age"},
+		{Name: "Waiting-For", Wide: true}, {Name: "Environment", Wide: true}, {Name: "Trigger", Wide: true}, {Name: "Severity", Wide: true}, {Name: "By", Wide: true}, {Name: "Scheduled-For", Wide: true}, {Name: "Executor", Wide: true},
 	}
 	if o.allNamespaces {
 		columns = append([]invocation.Column{{Name: "Namespace"}}, columns...)
 	}
 	rows := make([][]any, 0, len(plans))
 	for i := range plans {
-		row := a.row(&plans[i], wide)
+		row := a.formatRow(&plans[i])
 		if o.allNamespaces {
 			row = append([]any{plans[i].Namespace}, row...)
 		}
@@ -165,20 +166,16 @@ func (a *app) printPlans(plans []v1alpha1.RemediationPlan, namespace string, o *
 	return a.Print("\n", summarize(plans), "\n")
 }
 
-func (a *app) row(p *v1alpha1.RemediationPlan, wide bool) []any {
-	plan, counts := &p.Spec.Plan, p.Status.Counts
-	width := invocation.WaitingWidth
-	if wide {
-		width = 1024 // longer than any
-	}
+// formatRow gives the cells of a plan. The reason is a code, and the wide table has its words.
+func (a *app) formatRow(p *v1alpha1.RemediationPlan) []any {
+	plan := &p.Spec.Plan
 	scheduled := ""
 	if plan.ScheduledTime != nil {
 		scheduled = wording.FormatTimestamp(*plan.ScheduledTime)
 	}
 	return []any{
-		p.Name, plan.Policy.Name, wording.DescribePhase(p), fmt.Sprint(len(plan.Targets)),
-		fmt.Sprint(counts.Succeeded), fmt.Sprint(counts.Failed), fmt.Sprint(counts.Skipped), string(p.Status.Effect),
-		wording.Shorten(wording.DescribeWaiting(p, a.Now()), width), a.FormatAge(p.CreationTimestamp),
+		p.Name, plan.Policy.Name, wording.DescribePhase(p), wording.FormatProgress(p), wording.CodeWaiting(p, a.Now()), string(p.Status.Effect), a.FormatAge(p.CreationTimestamp),
+		wording.DescribeWaiting(p, a.Now()),
 		plan.EnvironmentName, string(plan.Trigger), string(worstLevel(plan.Targets)), plan.InitiatedBy, scheduled, p.Status.Holder,
 	}
 }

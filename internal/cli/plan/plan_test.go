@@ -68,6 +68,22 @@ func TestPlan_Golden(t *testing.T) {
 	}
 }
 
+// A table without -o wide had the first sixty characters of a reason, and three columns of zeros.
+func TestPlanList_CutsNoReasonAndCountsNoZeros(t *testing.T) {
+	const reason = "MaxPerHour: 10 of 10 in the last hour; and more words than a table without -o wide has room for"
+	limited := clitest.PlanOf("limited", clitest.Deferred(reason, new(clitest.Before(-12*time.Minute))), func(p *v1alpha1.RemediationPlan) {
+		p.Status.Counts.Succeeded, p.Status.Counts.Failed = 1, 1
+	})
+	f := clitest.Cluster{Objects: clitest.ObjectsOf(limited)}
+	got := f.Run(t, verbs, "", "plan", "list", "--no-headers")
+	if want := "limited   production   Deferred   1/2 (1 failed)   MaxPerHour (in 12m)         10m\n"; got.Stdout != want {
+		t.Errorf("got %q, want %q", got.Stdout, want)
+	}
+	if wide := f.Run(t, verbs, "", "plan", "list", "-o", "wide"); !strings.Contains(wide.Stdout, reason+" (until ") {
+		t.Errorf("the wide table cuts the reason: %q", wide.Stdout)
+	}
+}
+
 func TestPlanShow_NamesThePersonWhoAskedForThePlan(t *testing.T) {
 	plan := clitest.PlanOf("p", clitest.InPhase(v1alpha1.PlanRunning), func(p *v1alpha1.RemediationPlan) {
 		p.Spec.Plan.InitiatedBy, p.Spec.Plan.Requester = "oscar", "oscar"
@@ -97,7 +113,7 @@ func TestPlan_Mistakes(t *testing.T) {
 		args []string
 		want string // in standard error
 	}{
-		"no plan is named":                   {[]string{"plan", "show"}, "error: name one plan\nSee 'kubectl plumbline plan show -h'"},
+		"no plan is named":                   {[]string{"plan", "show"}, "error: name one plan: \"kubectl plumbline plan list\" lists them\nSee 'kubectl plumbline plan show -h'"},
 		"two are named":                      {[]string{"plan", "show", "a", "b"}, "error: name one plan"},
 		"one that is not there":              {[]string{"plan", "show", "nope"}, `Error from server (NotFound): remediationplans.plumbline.dev "nope" not found`},
 		"a phase that is none":               {[]string{"plan", "list", "--phase", "Wobbly"}, `there is no phase "Wobbly", want one of Running,`},

@@ -21,8 +21,9 @@ func (a *app) showCommand() *cobra.Command {
 		watch  bool
 	)
 	cmd := &cobra.Command{
-		Use:   "show NAME",
-		Short: "Show the steps of a plan, its progress, and its reasons",
+		Use:     "show NAME",
+		Aliases: []string{"describe"},
+		Short:   "Show the steps of a plan, its progress, and its reasons",
 		Long: `Show a plan: its policy, the user with its permissions, the reason of its wait, and
 its batches. Each step has its target, state, reason, duration, evidence and log.
 Drift that the plan leaves out has a reason each. Durations of targets are from the

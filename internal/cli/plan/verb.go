@@ -48,7 +48,7 @@ var (
 		Verb: wording.PlanVerbs[v1alpha1.PlanCancel],
 		examples: invocation.Examples(
 			"# End a plan and see that it has ended", "%s plan cancel production-3f9c2a --timeout 2m",
-			"# End all plans of the namespace that have not ended", "%s plan cancel $(kubectl plumbline plan list --phase Running,Deferred,Scheduled,Paused -o jsonpath='{.items[*].metadata.name}')"),
+			"# End all plans of the namespace that have not ended", "%s plan cancel --yes $(kubectl plumbline plan list --phase Running,Deferred,Scheduled,Paused -o jsonpath='{.items[*].metadata.name}')"),
 	}
 )
 

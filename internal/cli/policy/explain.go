@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -38,7 +37,8 @@ func (a *app) explainCommand() *cobra.Command {
 remediation: the state of the gate, the condition that opens it, and the time until
 which it is closed. The first line says whether the drift is remediated now, when it
 will be, or which change is necessary. All gates are asked, also those behind a closed
-one. Closed gates come first. Open gates without a bound share a line, unless -o wide.
+one. Closed and unknown gates come first. Open gates without a bound share a line, and so
+do limits that only the executor knows, unless -o wide.
 
 With TYPE/NAME alone, every policy that selects the object is explained. A gate that
 you may not read is unknown, and shown as unknown. The limits of the whole cluster
@@ -126,14 +126,7 @@ func newQuestion(c *invocation.Cluster, cmd *cobra.Command, args []string, o exp
 }
 
 func (a *app) explainAll(ctx context.Context, c *invocation.Cluster, q *question, system string) ([]explain.Explanation, error) {
-	if system == "" {
-		// Ledgers that cannot be found are unknown, and that is told gate by gate.
-		if found, err := c.FindSystemNamespace(ctx, ""); err == nil {
-			system = found
-		}
-	}
-	cluster := explanation.Cluster{Reader: c, Mapper: c.Mapper, System: system}
-	policies, err := explanation.ExplainPolicies(ctx, cluster, &q.Question, func() time.Time { return a.ServerTime(c) })
+	policies, err := remediation.ExplainDrifts(ctx, a.Invocation, c, &q.Question, system)
 	found := []explain.Explanation{}
 	for i := range policies {
 		for _, problem := range policies[i].Problems {
@@ -196,30 +189,37 @@ func (a *app) describeExplanation(d *invocation.Description, e *explain.Explanat
 	a.describeGates(d, rest, width, wide)
 }
 
-// describeGates writes a line for each gate, those of each ledger together. Gates that are open and
-// bound nothing share one line, unless all are asked for.
+// describeGates writes a line for each gate, those of each ledger together. Open gates without a bound share one line, and
+// so do gates that depend on options of the executor, unless -o wide asks for each.
 func (a *app) describeGates(d *invocation.Description, gates []explain.Gate, width int, wide bool) {
 	var place string
-	var unbound []string
+	var unbound, unseen []string
 	for i := range gates {
 		g := &gates[i]
 		at, name := wording.SplitGate(g)
 		if at != place {
-			describeUnbound(d, unbound)
-			place, unbound = at, nil
+			describeShared(d, unbound, unseen)
+			place, unbound, unseen = at, nil, nil
 			d.Line(1, "Ledger %s", at)
 		}
-		if !wide && wording.IsUnbound(g) {
+		switch {
+		case !wide && wording.IsUnbound(g):
 			unbound = append(unbound, name)
-			continue
+		case !wide && wording.IsUnseen(g):
+			unseen = append(unseen, name)
+		default:
+			d.Line(1, "%s %-*s  %s", wording.MarkGate(g.State), width, name, wording.DescribeGate(g, a.Now()))
 		}
-		d.Line(1, "%s %-*s  %s", wording.MarkGate(g.State), width, name, wording.DescribeGate(g, a.Now()))
 	}
-	describeUnbound(d, unbound)
+	describeShared(d, unbound, unseen)
 }
 
-func describeUnbound(d *invocation.Description, names []string) {
-	if len(names) > 0 {
-		d.Line(1, "✓ %s", wording.DescribeUnbound(names))
+// describeShared writes the lines that several gates share.
+func describeShared(d *invocation.Description, unbound, unseen []string) {
+	if len(unseen) > 0 {
+		d.Line(1, "%s %s", wording.MarkGate(explain.Unknown), wording.DescribeUnseen(unseen))
+	}
+	if len(unbound) > 0 {
+		d.Line(1, "%s %s", wording.MarkGate(explain.Open), wording.DescribeUnbound(unbound))
 	}
 }

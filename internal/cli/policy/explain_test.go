@@ -61,7 +61,7 @@ func TestExplain_ByTheTimeOfTheAPIServer(t *testing.T) {
 	f.Time = func() time.Time { return clitest.Before(0).Add(30 * time.Minute) }
 	for _, command := range [][]string{{"policy", "explain", "production"}, {"policy", "explain", "deployment/web"}} {
 		got := f.Run(t, verbs, "", command...)
-		if got.Code != 0 || !strings.Contains(got.Stdout, "Age             1h30m0s") {
+		if got.Code != 0 || !strings.Contains(got.Stdout, "Age             1h30m") {
 			t.Errorf("%v: got %d %s, want an age of half an hour more", command, got.Code, got.Stdout+got.Stderr)
 		}
 	}
@@ -124,5 +124,17 @@ func TestPolicyExplain_NamesTheCommandOfAPerson(t *testing.T) {
 	const want = "\n   To remediate it now: kubectl plumbline remediate deployment.apps/web -n shop --policy production\n"
 	if !strings.Contains(got.Stdout, want) {
 		t.Errorf("got %+v, want %q", got, want)
+	}
+}
+
+// Three lines said the same about options that only the executor knows.
+func TestPolicyExplain_TellsTheOptionsOfTheExecutorOnce(t *testing.T) {
+	f := clitest.Shop(t, clitest.ActiveBy("bob"))
+	got := f.Run(t, verbs, "", "policy", "explain", "production", "deployment/web")
+	if n := strings.Count(got.Stdout, "?"); n != 1 || !strings.Contains(got.Stdout, "  ? unknown here, as options of the executor: CapConcurrent, CapPerHour, CapPerDay\n") {
+		t.Errorf("%d unknown gates have a line, want one:\n%s", n, got.Stdout)
+	}
+	if wide := f.Run(t, verbs, "", "policy", "explain", "production", "deployment/web", "-o", "wide"); strings.Count(wide.Stdout, "\n  ? Cap") != 3 {
+		t.Errorf("-o wide has no line for each:\n%s", wide.Stdout)
 	}
 }

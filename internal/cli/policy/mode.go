@@ -124,7 +124,7 @@ func (a *app) setMode(cmd *cobra.Command, args []string, m modeVerb, o modeOptio
 	return a.submitMode(ctx, c, policy, m, principal, o)
 }
 
-// announceActivation says what is about to be switched on, and asks.
+// announceActivation describes the effect of the activation, and asks.
 func (a *app) announceActivation(ctx context.Context, p *v1alpha1.RemediationPolicy, as planner.Principal, o modeOptions) error {
 	if _, err := io.WriteString(a.ErrOut, activationText(p, as)); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (a *app) submitMode(ctx context.Context, c *invocation.Cluster, p *v1alpha1
 }
 
 // awaitMode waits until the assessor has looked at the policy as it is now, and
-// tells what it made of it.
+// tells the outcome.
 func (a *app) awaitMode(ctx context.Context, c *invocation.Cluster, p *v1alpha1.RemediationPolicy, m modeVerb, patience time.Duration) error {
 	deadline, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

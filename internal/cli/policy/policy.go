@@ -110,12 +110,15 @@ func (a *app) printPolicies(policies []v1alpha1.RemediationPolicy, o *listOption
 	return a.Print("\n", summarize(policies), "\n")
 }
 
+// waitingWidth is the number of characters that the table shows of a cause of waiting without -o wide.
+const waitingWidth = 60
+
 func (a *app) row(p *v1alpha1.RemediationPolicy, wide bool) []any {
-	s, width := &p.Spec, invocation.WaitingWidth
+	s, width := &p.Spec, waitingWidth
 	if wide {
 		width = 1024 // longer than any
 	}
-	counts := [3]string{"<unknown>", "<unknown>", "<unknown>"} // nobody has looked at this spec
+	counts := [3]string{"<unknown>", "<unknown>", "<unknown>"} // the assessor has not looked at this spec
 	if wording.IsLookedAt(p) {
 		t := p.Status.Targets
 		counts = [3]string{fmt.Sprint(t.Selected), fmt.Sprint(t.Drifted), fmt.Sprint(t.Eligible)}

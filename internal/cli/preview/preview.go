@@ -109,7 +109,7 @@ func describePlan(inv *invocation.Invocation, d *invocation.Description, p *prev
 	}
 }
 
-// describeChange is one path that the write changes: from what, to what.
+// describeChange is one path that the write changes, with its values before and after.
 func describeChange(d *invocation.Description, c actions.Change, wide bool) {
 	limit := wording.ValueWidth
 	if wide {

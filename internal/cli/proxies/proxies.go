@@ -69,7 +69,7 @@ func joined(stages []ads.Stage) string {
 	return strings.Join(names, ", ")
 }
 
-// check what the flags say, before anybody is asked.
+// check refuses wrong flags before a replica is asked.
 func (o *options) check(cmd *cobra.Command, args []string) error {
 	if err := invocation.CheckOutput(cmd, o.output, "json", "yaml", "wide"); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
@@ -21,6 +22,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/actions/proxies"
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/internal/cli/invocation"
+	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
 // discovery is a cluster with a discovery server, before hooks.
@@ -44,15 +46,6 @@ func TestProxies_ListsThoseOfAllReplicasWorstFirst(t *testing.T) {
 		args []string
 		want string
 	}{
-		"of a namespace": {[]string{"proxies"}, `
-POD       STAGE          ACKNOWLEDGED   ON-THE-WAY   HELD   REFUSED   CONNECTED
-lost-0    NotConnected   <unknown>                                 
-slow-0    Blocked        <unknown>                                 60m
-front-1   Refused        1/2         0            0      1         60m
-front-0   Held           1/2         0            1      0         60m
-
-4 proxies: 1 NotConnected, 1 Blocked, 1 Refused, 1 Held
-`},
 		"of all, with more": {[]string{"proxies", "-A", "-o", "wide", "--no-headers"}, `
 shop   lost-0    NotConnected   <unknown>                                                                front
 shop   slow-0    Blocked        <unknown>               60m           xds-b   1.40.0   2026-03-01T12:01:00Z   shop/slow-0    front
@@ -79,6 +72,15 @@ front-0   Held      0/1         0   1   0   60m
 			}
 		})
 	}
+}
+
+// The page of the plugin shows this output.
+func TestProxies_Golden(t *testing.T) {
+	got := meshOf().run(t, "proxies")
+	if got.Code != 0 || got.Stderr != "" {
+		t.Errorf("got %d, %s", got.Code, got.Stderr)
+	}
+	golden.Check(t, filepath.Join("testdata", "list.txt"), got.Stdout)
 }
 
 // squeezed are the words of each line: the printer pads as it likes.

@@ -28,7 +28,7 @@ func (a *app) listProxies(ctx context.Context, c *invocation.Cluster, servers []
 		filter.Stage = ads.Stage(o.stage)
 	}
 	report := proxies.List(ctx, servers, filter)
-	// Whoever is left out by a filter would look as if nobody knew it.
+	// A proxy that a filter leaves out would look like a proxy without a replica.
 	if filter.Service == "" && filter.Stage == "" {
 		pods, err := proxies.ListInjected(ctx, c, o.namespace(c))
 		if err != nil {
@@ -112,7 +112,7 @@ func (a *app) showProxy(ctx context.Context, c *invocation.Cluster, servers []pr
 	return report.Silent()
 }
 
-// whyNotConnected says what is known of a pod that no replica knows.
+// whyNotConnected tells the known facts about a pod that no replica knows.
 func whyNotConnected(ctx context.Context, c *invocation.Cluster, report *proxies.Report, name string) error {
 	pod := &corev1.Pod{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, pod); err != nil {

@@ -96,7 +96,7 @@ func (a *app) describe(r *v1alpha1.ABRelease, now time.Time, trail progress.Trai
 	return d.String()
 }
 
-// describeWorks lists what the executor was asked for in the run, and the minimum that the executor holds.
+// describeWorks lists the works of the run, and the minimum that the executor holds.
 func describeWorks(d *invocation.Description, release string, in *v1alpha1.RolloutStatus) {
 	var parts []string
 	for i := range in.Works {

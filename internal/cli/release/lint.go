@@ -134,7 +134,7 @@ func (a *app) lint(ctx context.Context, filename string, given *progress.Load) e
 	return nil
 }
 
-// describeRun tells what a run of a release is to expect: the forecast, and the hints that are no findings.
+// describeRun writes the forecast of a run, and the hints that are no findings.
 func describeRun(d *invocation.Description, r *v1alpha1.ABRelease, facts *progress.ManifestFacts, spec *v1alpha1.RolloutStrategySpec, load *progress.Load) {
 	for _, hint := range progress.Hints(r, facts) {
 		d.Line(1, "! %s: %s  → %s", hint.Field, hint.Problem, hint.Fix)

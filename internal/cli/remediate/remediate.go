@@ -82,20 +82,18 @@ as "plan preview" does; --dry-run=server sends the request without storing it.
 }
 
 func (o *remediateOptions) validate(cmd *cobra.Command, args []string) error {
-	parsed, err := guarded.ParseArguments(cmd, args)
+	named := guarded.CountNames(args)
 	switch {
-	case err != nil:
-		return err
-	case len(parsed) == 0 || parsed[0].Name == "":
+	case named == 0:
 		return invocation.UsageErrorf(cmd, "name objects as TYPE/NAME")
-	case len(parsed) > actions.MaxRequested:
-		return invocation.UsageErrorf(cmd, "a request has at most %d objects, not %d", actions.MaxRequested, len(parsed))
+	case named > actions.MaxRequested:
+		return invocation.UsageErrorf(cmd, "a request has at most %d objects, not %d", actions.MaxRequested, named)
 	case o.policy == "":
 		return invocation.UsageErrorf(cmd, "name the policy with --policy")
 	case cmd.Flags().Changed("to") && o.to < 1:
 		return invocation.UsageErrorf(cmd, "revisions are numbered from 1, not %d", o.to)
-	case o.to > 0 && len(parsed) != 1:
-		return invocation.UsageErrorf(cmd, "--to is about one object, and %d are named", len(parsed))
+	case o.to > 0 && named != 1:
+		return invocation.UsageErrorf(cmd, "--to is about one object, and %d are named", named)
 	}
 	return invocation.FirstError(invocation.CheckReason(cmd, o.reason), invocation.CheckDryRun(cmd, o.dryRun), o.wait.Check(cmd), invocation.CheckOutput(cmd, o.output, "json", "yaml"))
 }
@@ -129,8 +127,8 @@ func (a *app) remediate(cmd *cobra.Command, args []string, o remediateOptions) e
 	return errors.Join(failed, a.requestRemediation(ctx, c, baselines, request, o))
 }
 
-// answeringPolicy reads the policy, which must answer requests. A user who may not read
-// policies gets none, and the assessor tells what is wrong with it.
+// answeringPolicy reads the policy, which must answer requests. A user without the right to
+// read policies gets nil, and the assessor tells the faults of the policy.
 func answeringPolicy(ctx context.Context, c *invocation.Cluster, o remediateOptions) (*v1alpha1.RemediationPolicy, error) {
 	policy, err := remediation.GetPolicy(ctx, c, o.policy)
 	switch {
@@ -154,7 +152,7 @@ func notRequested(why string) error {
 	return fmt.Errorf("nothing was requested: %s", invocation.Printable(why))
 }
 
-// chooseDrifted keeps what there is to put back, and tells of the rest.
+// chooseDrifted keeps the objects with drift to remediate, and returns an error about the others.
 func chooseDrifted(found []v1alpha1.Baseline) ([]v1alpha1.Baseline, error) {
 	var chosen []v1alpha1.Baseline
 	var failed []error
@@ -201,7 +199,7 @@ func revisionName(ctx context.Context, c *invocation.Cluster, b *v1alpha1.Baseli
 	return specguard.RevisionName(b.Name, number), nil
 }
 
-// previewRequest decides as the assessor does, and tries the writes. Nothing is stored.
+// previewRequest decides as the assessor does, and tries the writes. It stores no object.
 func (a *app) previewRequest(ctx context.Context, c *invocation.Cluster, policy *v1alpha1.RemediationPolicy, request *v1alpha1.RemediationRequest, o remediateOptions) error {
 	report, err := preview.ShowRequest(ctx, a.Invocation, c, policy, request, o.system, o.output)
 	if err != nil {

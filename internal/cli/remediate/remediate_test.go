@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -179,6 +180,24 @@ func TestRemediate_Asks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The page of the plugin shows this output.
+func TestRemediate_TellsThePlanAndTheRefusalOfEachObject(t *testing.T) {
+	f := clitest.Shop(t, clitest.ActiveBy("bob"))
+	f.Objects = append(f.Objects,
+		clitest.BaselineOf("cart", clitest.Drifted(clitest.Found("/spec/replicas", "1", "5", "bob", time.Hour))),
+		clitest.PlanOf("production-3f9c2a61d0", clitest.InPhase(v1alpha1.PlanRunning)))
+	answer := v1alpha1.RemediationRequestStatus{
+		Outcome: v1alpha1.RequestPlanned, PlanName: "production-3f9c2a61d0",
+		LeftOut: []v1alpha1.LeftOut{{BaselineName: "deployments.apps.cart", Reason: "BlastRadius", Message: "one operation has at most 1 target, and it is taken"}},
+	}
+	var stored v1alpha1.RemediationRequest
+	got := answering(f, answer, &stored).Run(t, verbs, "", "remediate", "deployment/web", "deployment/cart", "--policy", "production")
+	if got.Code != 1 {
+		t.Errorf("exit code %d, want 1 for the refusal", got.Code)
+	}
+	golden.Check(t, filepath.Join("testdata", "asks.txt"), got.Stdout+got.Stderr)
 }
 
 func TestRemediate_Usage(t *testing.T) {

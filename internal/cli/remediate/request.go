@@ -22,7 +22,7 @@ import (
 // begun is the participle for the plan that a request came to: it begins without a further word.
 const begun = "begun"
 
-// requestRemediation sends a request, and waits for what comes of it.
+// requestRemediation sends a request, and waits for its outcome.
 func (a *app) requestRemediation(ctx context.Context, c *invocation.Cluster, baselines []v1alpha1.Baseline, request *v1alpha1.RemediationRequest, o remediateOptions) error {
 	if err := actions.RequestRemediation(ctx, c, request, o.dryRun == "server"); err != nil {
 		return fmt.Errorf("nothing was requested: %w", err)
@@ -123,7 +123,7 @@ func leftOutWords(l v1alpha1.LeftOut) string {
 	return words
 }
 
-// awaitBegin waits until a plan is under way, or says what holds it back.
+// awaitBegin waits until a plan is under way, or tells the cause of its wait.
 func (a *app) awaitBegin(ctx, deadline context.Context, c *invocation.Cluster, key client.ObjectKey, o remediateOptions) error {
 	plan := &v1alpha1.RemediationPlan{}
 	if err := c.Get(deadline, key, plan); err != nil {

@@ -57,11 +57,7 @@ touched.
 }
 
 func (o *checkOptions) validate(cmd *cobra.Command, args []string) error {
-	parsed, err := guarded.ParseArguments(cmd, args)
-	if err != nil {
-		return err
-	}
-	named := len(parsed) > 0 && parsed[0].Name != ""
+	named := guarded.CountNames(args) > 0
 	switch {
 	case !named && !o.all && o.Labels == "":
 		return invocation.UsageErrorf(cmd, "name objects as TYPE/NAME, or select them with --all or -l")
@@ -90,7 +86,7 @@ func (a *app) check(cmd *cobra.Command, args []string, o *checkOptions) error {
 	checked, failed := a.checkAll(cmd.Context(), c, found.Baselines, o.wait.Timeout())
 	failed = errors.Join(missing, failed)
 	if len(checked) > 0 || failed == nil && len(found.Baselines) == 0 {
-		if err := a.printBaselines(printer, guarded.Selected{Baselines: checked, Named: found.Named}, c.Namespace, &o.statusOptions); err != nil {
+		if err := a.printBaselines(cmd.Context(), c, printer, guarded.Selected{Baselines: checked, Named: found.Named}, &o.statusOptions); err != nil {
 			return err
 		}
 	}

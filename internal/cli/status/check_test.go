@@ -37,11 +37,11 @@ func TestCheck_ShowsWhatTheAssessorFound(t *testing.T) {
 		code  int
 		want  string
 	}{
-		"nothing":                      {func(*v1alpha1.Baseline) {}, []string{"deployment/calm"}, 0, "1 guarded: 1 in sync"},
-		"drift":                        {drifts, []string{"deployment/calm"}, 0, "deployment.apps/calm   Drifted   High       1          alice"},
-		"drift, for a pipeline":        {drifts, []string{"deployment/calm", "--exit-code"}, 1, "1 drifted"},
-		"nothing, for a pipeline":      {func(*v1alpha1.Baseline) {}, []string{"deployment/calm", "--exit-code"}, 0, "1 in sync"},
-		"all of the namespace":         {func(*v1alpha1.Baseline) {}, []string{"--all"}, 0, "8 guarded: "},
+		"nothing":                      {func(*v1alpha1.Baseline) {}, []string{"deployment/calm"}, 0, "✓ deployment.apps/calm     InSync"},
+		"drift":                        {drifts, []string{"deployment/calm"}, 0, "✗ deployment.apps/calm     High       alice   replicas 1 → 5"},
+		"drift, for a pipeline":        {drifts, []string{"deployment/calm", "--exit-code"}, 1, "1 of 1 object drifted"},
+		"nothing, for a pipeline":      {func(*v1alpha1.Baseline) {}, []string{"deployment/calm", "--exit-code"}, 0, "0 of 1 object drifted"},
+		"all of the namespace":         {func(*v1alpha1.Baseline) {}, []string{"--all"}, 0, "2 of 8 objects drifted, 1 missing, 2 unknown"},
 		"all with nothing to be found": {func(*v1alpha1.Baseline) {}, []string{"-l", "app=none"}, 0, ""},
 		"by name alone":                {func(*v1alpha1.Baseline) {}, []string{"deployment/calm", "-o", "name"}, 0, "baseline.plumbline.dev/deployments.apps.calm\n"},
 	}

@@ -4,9 +4,6 @@ package status
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +23,8 @@ type statusOptions struct {
 	guarded.Selection
 	invocation.ListOutput
 	exitCode bool
+	// everything shows the objects without drift as well.
+	everything bool
 }
 
 // Command returns the command "status".
@@ -34,16 +33,21 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	o := &statusOptions{ListOutput: invocation.NewListOutput()}
 	cmd := &cobra.Command{
 		Use:   "status [TYPE | TYPE/NAME ...]",
-		Short: "Show the state of guarded objects, worst first",
-		Long: `Show the state of guarded objects, worst first: the number and severity of
-differences, their writer and their age.
+		Short: "Show drifted objects, worst first",
+		Long: `Show guarded objects that are not in sync, worst first: their severity, the writer,
+the worst difference, its age, and the decision of the policies. --all shows the
+objects in sync, the retired ones and those without a guard as well. An object that
+you name is always shown.
+
+The marks: ✗ is drifted or missing, ‼ is a contention, ? is unknown, ✓ is in sync,
+and - is retired or no longer guarded. --no-headers leaves them out.
 
 With --exit-code the answer is the exit code: 0 when every object shown is in
 sync, and 1 when one drifted or is missing. It is 2 when the state is unknown (an
 object that could not be read, no guarded object, or an error).`,
 		Example: invocation.Examples(
-			"# All guarded objects of the namespace", "%s status",
-			"# Of all namespaces, with score, authorizer and guards", "%s status -A -o wide",
+			"# The drifted objects of the namespace", "%s status",
+			"# All guarded objects of all namespaces, with score, authorizer and guards", "%s status -A --all -o wide",
 			"# One object, or all Deployments with a label", "%s status deploy/web\n  kubectl plumbline status deploy -l app=web",
 			"# Follow all of them", "%s status -A --watch",
 			"# Fail a pipeline when something drifted", "%s status -n shop --exit-code"),
@@ -59,6 +63,7 @@ object that could not be read, no guarded object, or an error).`,
 	o.Selection.AddFlags(cmd)
 	o.ListOutput.AddFlags(cmd, "Baselines")
 	invocation.AddWatchFlag(cmd, &o.Watch)
+	cmd.Flags().BoolVar(&o.everything, "all", false, "Show the objects in sync, the retired ones and those without a guard as well.")
 	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "Exit with 1 when an object drifted or is missing, with 2 when that cannot be said.")
 	return cmd
 }
@@ -94,7 +99,7 @@ func (a *app) showStatus(ctx context.Context, c *invocation.Cluster, cmd *cobra.
 	if missing != nil && !found.Named {
 		return missing
 	}
-	if err := a.printBaselines(printer, found, c.Namespace, o); err != nil {
+	if err := a.printBaselines(ctx, c, printer, found, o); err != nil {
 		return err
 	}
 	if missing != nil {
@@ -106,11 +111,11 @@ func (a *app) showStatus(ctx context.Context, c *invocation.Cluster, cmd *cobra.
 	return nil
 }
 
-// printBaselines prints what was found, worst first.
-func (a *app) printBaselines(printer *invocation.ListPrinter, found guarded.Selected, namespace string, o *statusOptions) error {
+// printBaselines prints the selected Baselines, worst first.
+func (a *app) printBaselines(ctx context.Context, c *invocation.Cluster, printer *invocation.ListPrinter, found guarded.Selected, o *statusOptions) error {
 	wording.SortWorstFirst(found.Baselines)
 	if printer.Objects == nil {
-		return a.printStatus(found.Baselines, namespace, o, printer.Wide)
+		return a.printStatus(ctx, c, found, o, printer.Wide)
 	}
 	objects := make([]client.Object, len(found.Baselines))
 	for i := range found.Baselines {
@@ -119,83 +124,7 @@ func (a *app) printBaselines(printer *invocation.ListPrinter, found guarded.Sele
 	return printer.Print(a.Out, "Baseline", objects, found.Named)
 }
 
-func (a *app) printStatus(baselines []v1alpha1.Baseline, namespace string, o *statusOptions, wide bool) error {
-	if len(baselines) == 0 {
-		where := fmt.Sprintf(" in %s namespace", namespace)
-		if o.AllNamespaces {
-			where = ""
-		}
-		_, err := fmt.Fprintf(a.ErrOut, "No guarded objects found%s.\n", where)
-		return err
-	}
-	columns := []invocation.Column{
-		{Name: "Object"}, {Name: "State"}, {Name: "Severity"}, {Name: "Findings"}, {Name: "Actor"}, {Name: "Since"},
-		{Name: "Score", Wide: true}, {Name: "Path", Wide: true}, {Name: "Authorized-By", Wide: true}, {Name: "Revision", Wide: true}, {Name: "Guards", Wide: true}, {Name: "Last-Check", Wide: true},
-	}
-	if o.AllNamespaces {
-		columns = append([]invocation.Column{{Name: "Namespace"}}, columns...)
-	}
-	rows := make([][]any, 0, len(baselines))
-	for i := range baselines {
-		row := a.statusRow(&baselines[i])
-		if o.AllNamespaces {
-			row = append([]any{baselines[i].Namespace}, row...)
-		}
-		rows = append(rows, row)
-	}
-	if err := a.PrintTable(invocation.TableOptions{Wide: wide, NoHeaders: o.NoHeaders}, columns, rows); err != nil || o.NoHeaders {
-		return err
-	}
-	return a.Print("\n", wording.Summarize(baselines).String(), "\n")
-}
-
-func (a *app) statusRow(b *v1alpha1.Baseline) []any {
-	severity, score, since := "", "", ""
-	if b.Status.Severity != nil {
-		severity = string(b.Status.Severity.Level)
-		score = fmt.Sprint(b.Status.Severity.Score)
-	}
-	if b.Status.FirstSeenTime != nil && actions.StandingOf(b) != actions.StandingInSync {
-		since = a.FormatAge(*b.Status.FirstSeenTime)
-	}
-	by, revision := "<none>", "<none>"
-	if authorized := b.Spec.Authorized; authorized != nil {
-		by, revision = wording.NameActor(authorized.By), fmt.Sprint(authorized.Number)
-	}
-	lastCheck := "<unknown>"
-	if b.Status.LastCheckTime != nil {
-		lastCheck = a.FormatAge(*b.Status.LastCheckTime)
-	}
-	path := ""
-	if len(b.Status.Findings) > 0 {
-		path = wording.NamePath(b.Status.Findings[0].Path)
-	}
-	return []any{
-		wording.ObjectOf(b), wording.DescribeState(b), severity, fmt.Sprint(actions.CountFindings(b)), actorsWords(b), since,
-		score, path, by, revision, strings.Join(b.Status.Guards, ","), lastCheck,
-	}
-}
-
-// actorsWords names the writer of the worst finding and counts the others.
-func actorsWords(b *v1alpha1.Baseline) string {
-	var actors []string
-	for i := range b.Status.Findings {
-		name := wording.NameActor(b.Status.Findings[i].Actor.User)
-		if !slices.Contains(actors, name) {
-			actors = append(actors, name)
-		}
-	}
-	switch len(actors) {
-	case 0:
-		return ""
-	case 1:
-		return actors[0]
-	default:
-		return fmt.Sprintf("%s +%d more", actors[0], len(actors)-1)
-	}
-}
-
-// statusExitCode answers for CI. Nothing to look at is no success: a wrong
+// statusExitCode answers for CI. A selection without objects is no success: a wrong
 // namespace would pass otherwise.
 func statusExitCode(baselines []v1alpha1.Baseline) error {
 	s := wording.Summarize(baselines)

@@ -3,9 +3,14 @@
 package status
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
@@ -16,7 +21,9 @@ import (
 func TestStatus_Golden(t *testing.T) {
 	cases := map[string][]string{
 		"default": {"status"},
-		"wide":    {"status", "-o", "wide", "-A"},
+		"wide":    {"status", "-o", "wide", "-A", "--all"},
+		"all":     {"status", "--all"},
+		"named":   {"status", "deployment/calm"},
 		"bare":    {"status", "--no-headers"},
 		"name":    {"status", "-o", "name"},
 		"one":     {"status", "deployment/web", "-o", "yaml"},
@@ -29,6 +36,48 @@ func TestStatus_Golden(t *testing.T) {
 			}
 			golden.Check(t, filepath.Join("testdata", name+".txt"), got.Stdout)
 		})
+	}
+}
+
+func TestStatus_NamesTheDecisionOfThePolicyAboutEachDrift(t *testing.T) {
+	got := clitest.Shop(t, clitest.ActiveBy("alice")).Run(t, verbs, "", "status")
+	if got.Code != 0 || got.Stderr != "" {
+		t.Errorf("got %d, %s", got.Code, got.Stderr)
+	}
+	golden.Check(t, filepath.Join("testdata", "policy.txt"), got.Stdout)
+}
+
+// A developer may read Baselines, and no policies.
+func TestStatus_ShowsDriftToAUserThatMayNotReadPolicies(t *testing.T) {
+	f := clitest.Shop(t, clitest.ActiveBy("alice"))
+	f.Hooks.List = func(ctx context.Context, api client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		if _, baselines := list.(*v1alpha1.BaselineList); !baselines {
+			return apierrors.NewForbidden(schema.GroupResource{Group: "plumbline.dev"}, "", errors.New("no"))
+		}
+		return api.List(ctx, list, options...)
+	}
+	got := f.Run(t, verbs, "", "status")
+	if got.Code != 0 || got.Stderr != "" {
+		t.Errorf("got %d, %s", got.Code, got.Stderr)
+	}
+	for _, want := range []string{"1 of 2 objects drifted · decisions of policies unknown: you may not read all that they depend on\n", "✗ deployment.apps/web     High", "<unknown>"} {
+		if !strings.Contains(got.Stdout, want) {
+			t.Errorf("%q is missing in\n%s", want, got.Stdout)
+		}
+	}
+}
+
+func TestStatus_AsksNoPolicyWithoutADrift(t *testing.T) {
+	f := clitest.Cluster{Objects: []client.Object{clitest.BaselineOf("calm")}}
+	f.Hooks.List = func(ctx context.Context, api client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		if _, baselines := list.(*v1alpha1.BaselineList); !baselines {
+			t.Errorf("%T was listed", list)
+		}
+		return api.List(ctx, list, options...)
+	}
+	const want = "0 of 1 object drifted\n\n✓ 1 in sync (status --all shows them)\n"
+	if got := f.Run(t, verbs, "", "status"); got.Stdout != want || got.Code != 0 {
+		t.Errorf("got %+v, want %q", got, want)
 	}
 }
 

@@ -49,7 +49,7 @@ func Check(p envoyxds.Port) error {
 
 func checkDivision(d *envoyxds.Division, arms map[string]bool) error {
 	var errs []error
-	if most := capacity(len(arms)); len(d.Segments) > most {
+	if most := countSegments(len(arms)); len(d.Segments) > most {
 		errs = append(errs, fmt.Errorf("%d segments are more than the %d that %d variations have", len(d.Segments), most, len(arms)))
 	}
 	name := func(what, text string) {

@@ -42,7 +42,7 @@ func (s Snapshot) Since(before Snapshot) map[envoyname.Slot]Counts {
 	counted := map[envoyname.Slot]Counts{}
 	for arm, now := range s.Arms {
 		was := before.Arms[arm]
-		if !same || now.below(was) {
+		if !same || now.isBelow(was) {
 			was = Counts{}
 		}
 		counted[arm] = Counts{
@@ -53,8 +53,8 @@ func (s Snapshot) Since(before Snapshot) map[envoyname.Slot]Counts {
 	return counted
 }
 
-// below says whether a counter is lower, which none becomes by itself.
-func (c Counts) below(was Counts) bool {
+// isBelow tells whether a counter is lower, which a counter becomes by a restart alone.
+func (c Counts) isBelow(was Counts) bool {
 	return c.Answered < was.Answered || c.Failed < was.Failed || c.ClientErrors < was.ClientErrors ||
 		c.FailedOver < was.FailedOver || c.GivenUp < was.GivenUp
 }

@@ -23,7 +23,7 @@ func EntryOf(p envoyxds.Port) (Entry, bool) {
 	if p.Division == nil {
 		return Entry{}, false
 	}
-	return Entry{entryKey(p), formatEntry(p.Sequence, p.Division.Segments, capacity(len(variations(p))))}, true
+	return Entry{entryKey(p), formatEntry(p.Sequence, p.Division.Segments, countSegments(len(listVariations(p))))}, true
 }
 
 // entryKey has a digest of all that decides what a value of the entry means to a request.
@@ -39,15 +39,15 @@ func entryKey(p envoyxds.Port) string {
 	for _, f := range p.Division.Forced {
 		add("forced", f.Header, f.Value, f.Variation)
 	}
-	for _, v := range variations(p) {
+	for _, v := range listVariations(p) {
 		add("variation", v)
 	}
 	const digits = 12 // 48 bits, far beyond the workers that live at one time
 	return portName(p) + "@" + hex.EncodeToString(d.Sum(nil))[:digits]
 }
 
-// variations of a port, in the order of its arms.
-func variations(p envoyxds.Port) (names []string) {
+// listVariations returns the variations of a port, in the order of its arms.
+func listVariations(p envoyxds.Port) (names []string) {
 	for _, a := range p.Arms {
 		if !a.Forced {
 			names = append(names, a.Variation)
@@ -56,9 +56,9 @@ func variations(p envoyxds.Port) (names []string) {
 	return names
 }
 
-// capacity is the most segments of so many variations: each but the stable one, and the stable one
+// countSegments returns the largest number of segments of so many variations: each but the stable one, and the stable one
 // behind each (traffic.Shares.Layout).
-func capacity(variations int) int { return max(1, 2*(variations-1)) }
+func countSegments(variations int) int { return max(1, 2*(variations-1)) }
 
 // separator of the fields of a value. No name of a variation has it.
 const separator = ":"

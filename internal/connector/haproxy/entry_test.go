@@ -58,7 +58,7 @@ func naive(segments []traffic.Segment, bucket traffic.Weight) string {
 func TestAnEntrySaysWhatTheSegmentsSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shares, sequence := drawnShares(t), rapid.Uint64().Draw(t, "sequence")
-		room, layout := capacity(len(shares)), shares.Layout()
+		room, layout := countSegments(len(shares)), shares.Layout()
 		value := formatEntry(sequence, layout, room)
 		if got := strings.Count(value, ":"); got != 2*room-1 {
 			t.Fatalf("%s has %d separators, want those of %d segments", value, got, room)

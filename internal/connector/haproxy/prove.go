@@ -53,7 +53,7 @@ const workerPatience = 2 * time.Second
 // workers that did not take the entries; all others have them.
 func (p Program) Set(ctx context.Context, entries []Entry) error {
 	var errs []error
-	err := p.each(ctx, func(ctx context.Context, worker runtimeapi.Client, old bool) {
+	err := p.visitWorkers(ctx, func(ctx context.Context, worker runtimeapi.Client, old bool) {
 		if err := p.setIn(ctx, worker, old, entries); err != nil && !isGone(err) {
 			errs = append(errs, fmt.Errorf("setting the entries of worker %d: %w", worker.PID, err))
 		}
@@ -78,7 +78,7 @@ func (p Program) setIn(ctx context.Context, worker runtimeapi.Client, old bool, 
 // entries are in force for each request that begins from now on. A worker that does not answer is out
 // of sync.
 func (p Program) Prove(ctx context.Context, entries []Entry) (late []OutOfSync, err error) {
-	err = p.each(ctx, func(ctx context.Context, worker runtimeapi.Client, old bool) {
+	err = p.visitWorkers(ctx, func(ctx context.Context, worker runtimeapi.Client, old bool) {
 		var ofWorker []OutOfSync
 		for _, e := range entries {
 			why, err := p.proveIn(ctx, worker, e)
@@ -123,8 +123,8 @@ func isGone(err error) bool {
 	return errors.As(err, &gone)
 }
 
-// each visits all workers, those as well that begin meanwhile.
-func (p Program) each(ctx context.Context, visit func(ctx context.Context, worker runtimeapi.Client, old bool)) error {
+// visitWorkers visits all workers, and those that begin meanwhile.
+func (p Program) visitWorkers(ctx context.Context, visit func(ctx context.Context, worker runtimeapi.Client, old bool)) error {
 	var visited []int
 	for {
 		present, old, err := runtimeapi.Client{Socket: p.Master}.Workers(ctx)

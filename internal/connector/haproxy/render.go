@@ -98,10 +98,10 @@ func Render(o Options, ports []envoyxds.Port, arms Arms) (Files, error) {
 		return Files{}, fmt.Errorf("rendering HAProxy's configuration: folder %q or instance %q has another character than letters, digits and ._/-", o.Folder, o.Instance)
 	}
 	w := &writer{options: o}
-	w.line("# Plumbline writes this file. Load it after all others.")
-	w.line("defaults plb")
+	w.writeLine("# Plumbline writes this file. Load it after all others.")
+	w.writeLine("defaults plb")
 	for _, l := range defaults {
-		w.line("  %s", l)
+		w.writeLine("  %s", l)
 	}
 	single := portsOfServices(ports)
 	var errs []error
@@ -110,7 +110,7 @@ func Render(o Options, ports []envoyxds.Port, arms Arms) (Files, error) {
 			errs = append(errs, fmt.Errorf("rendering port %d of Service %s/%s for HAProxy: %w", p.Number, p.Namespace, p.Service, err))
 			continue
 		}
-		w.port(p, single[serviceName(p)] == 1, arms)
+		w.writePort(p, single[serviceName(p)] == 1, arms)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return Files{}, err
@@ -149,23 +149,24 @@ type writer struct {
 	config, structure, splits, matches bytes.Buffer
 }
 
-// line is of the structure.
-func (w *writer) line(format string, args ...any) {
+// writeLine writes a line of the structure.
+func (w *writer) writeLine(format string, args ...any) {
 	text := fmt.Sprintf(format, args...) + "\n"
 	w.config.WriteString(text)
 	w.structure.WriteString(text)
 }
 
-// live writes a line of which only a part is of the structure: the rest is changed without a reload.
-func (w *writer) live(structure, text string) {
+// writeLive writes a line with a part that belongs to the structure. The rest changes without a reload.
+func (w *writer) writeLive(structure, text string) {
 	w.config.WriteString(text + "\n")
 	w.structure.WriteString(structure + "\n")
 }
 
-func (w *writer) file(name string) string { return path.Join(w.options.Folder, name) }
+// nameFile returns the path of a file in the folder of the configuration.
+func (w *writer) nameFile(name string) string { return path.Join(w.options.Folder, name) }
 
-// port writes the backend that users name, the frontend behind it, and the backends of its arms.
-func (w *writer) port(p envoyxds.Port, alone bool, arms Arms) {
+// writePort writes the backend that users name, the frontend behind it, and the backends of its arms.
+func (w *writer) writePort(p envoyxds.Port, alone bool, arms Arms) {
 	name, suffix := portName(p), protocolOf(p)
 	sum := sha256.Sum256([]byte(name))
 	socket := "abns@plumbline-" + w.options.Instance + "-" + hex.EncodeToString(sum[:8])
@@ -174,42 +175,42 @@ func (w *writer) port(p envoyxds.Port, alone bool, arms Arms) {
 		names = append(names, serviceName(p))
 	}
 	for _, n := range names {
-		w.line("")
-		w.line("backend %s from plb", n)
-		w.line("  server in %s%s", socket, suffix)
+		w.writeLine("")
+		w.writeLine("backend %s from plb", n)
+		w.writeLine("  server in %s%s", socket, suffix)
 	}
-	w.line("")
-	w.line("frontend %s.in from plb", name)
-	w.line("  bind %s%s", socket, suffix)
-	w.rules(p)
+	w.writeLine("")
+	w.writeLine("frontend %s.in from plb", name)
+	w.writeLine("  bind %s%s", socket, suffix)
+	w.writeRules(p)
 	for _, a := range p.Arms {
-		w.arm(p, a, arms[BackendName(p, a)], suffix)
+		w.writeArm(p, a, arms[BackendName(p, a)], suffix)
 	}
 }
 
-// arm writes the backend of an arm.
-func (w *writer) arm(p envoyxds.Port, a envoyxds.Arm, servers Servers, suffix string) {
-	w.line("")
-	w.line("backend %s from plb", BackendName(p, a))
-	w.line("  balance leastconn")
-	w.line("  timeout connect %dms", p.Connect.Milliseconds())
+// writeArm writes the backend of an arm.
+func (w *writer) writeArm(p envoyxds.Port, a envoyxds.Arm, servers Servers, suffix string) {
+	w.writeLine("")
+	w.writeLine("backend %s from plb", BackendName(p, a))
+	w.writeLine("  balance leastconn")
+	w.writeLine("  timeout connect %dms", p.Connect.Milliseconds())
 	if p.RetriesOff {
-		w.line("  retries 0")
+		w.writeLine("  retries 0")
 	}
-	w.line("  default-server pool-purge-delay %dms%s", p.Idle.Milliseconds(), suffix)
+	w.writeLine("  default-server pool-purge-delay %dms%s", p.Idle.Milliseconds(), suffix)
 	for i, s := range servers.Own {
-		w.server(serverName(i), s, "")
+		w.writeServer(serverName(i), s, "")
 	}
 	if len(servers.Failover) > 0 {
-		w.line("  option allbackups")
+		w.writeLine("  option allbackups")
 	}
 	for i, s := range servers.Failover {
-		w.server(failoverName(i), s, " backup")
+		w.writeServer(failoverName(i), s, " backup")
 	}
 }
 
-// server of a slot. One that drains is no server of a program that starts.
-func (w *writer) server(name string, s Slot, options string) {
+// writeServer writes the server of a slot. A program that starts gets no server for a slot that drains.
+func (w *writer) writeServer(name string, s Slot, options string) {
 	structure, text := "  server "+name+options, ""
 	switch s.State {
 	case Empty, Draining:
@@ -217,8 +218,10 @@ func (w *writer) server(name string, s Slot, options string) {
 	case Serving:
 		text = "  server " + name + " " + s.Address.String() + options
 	}
-	w.live(structure, text)
+	w.writeLive(structure, text)
 }
 
-// quoted is an argument that means itself: a name or a value that Check let through has no quote.
-func quoted(argument string) string { return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'" }
+// quoteArgument quotes an argument, so that HAProxy takes it literally. Names and values that Check lets through have no quote.
+func quoteArgument(argument string) string {
+	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
+}

@@ -50,7 +50,7 @@ func (a Arms) Compare(servers []runtimeapi.Server) error {
 				if !is {
 					return fmt.Errorf("HAProxy has no server %s", name)
 				}
-				if want := stateWanted[slot.State]; s.State != want || slot.State == Serving && unmapped(s.Address) != unmapped(slot.Address) {
+				if want := stateWanted[slot.State]; s.State != want || slot.State == Serving && unmapAddress(s.Address) != unmapAddress(slot.Address) {
 					return fmt.Errorf("server %s is %s at %s, want %s at %s", name, s.State, s.Address, want, slot.Address)
 				}
 			}
@@ -63,4 +63,6 @@ var stateWanted = map[SlotState]runtimeapi.ServerState{
 	Empty: runtimeapi.Maintenance, Serving: runtimeapi.Ready, Draining: runtimeapi.Draining,
 }
 
-func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
+func unmapAddress(a netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+}

@@ -24,8 +24,8 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/release"
 )
 
-// Ledger keeps sequences in a ConfigMap, which is written by who leads, and again when
-// somebody has removed it, emptied it or put it back. It implements [Sequences].
+// Ledger keeps sequences in a ConfigMap. The leader writes it, and writes it again after
+// another writer has removed it, emptied it or restored an older content. It implements [Sequences].
 type Ledger struct {
 	// Live reads past the cache.
 	Live   client.Reader
@@ -101,9 +101,9 @@ func (l *Ledger) hold(ctx context.Context, service types.NamespacedName, r *v1al
 	return floor, err
 }
 
-// undecided is an error unless the release is as it was read: that it has decided
-// nothing is believed of what is stored, and not of a cache. One that has, and seems to
-// have lost it, would have its Service told a sequence that it is below itself.
+// undecided is an error unless the stored release is as it was read. The cache is no proof
+// that the release has decided no split: a release that has decided, and seems to have lost
+// the decision, would tell its Service a sequence below its own.
 func (l *Ledger) undecided(ctx context.Context, r *v1alpha1.ABRelease) error {
 	var stored v1alpha1.ABRelease
 	if err := l.Live.Get(ctx, client.ObjectKeyFromObject(r), &stored); err != nil {
@@ -115,12 +115,12 @@ func (l *Ledger) undecided(ctx context.Context, r *v1alpha1.ABRelease) error {
 	return nil
 }
 
-// Settle implements Sequences. Which release of that name is there is believed of what
-// is stored, and not of a cache: that of who leads no more may be behind.
+// Settle implements Sequences. The stored release of that name counts, and not the cached
+// one: the cache of a former leader may be behind.
 func (l *Ledger) Settle(ctx context.Context, name types.NamespacedName) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var stored v1alpha1.ABRelease // with no uid if there is none
+	var stored v1alpha1.ABRelease // with no uid if the name has no release
 	if err := l.Live.Get(ctx, name, &stored); client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
 		return fmt.Errorf("reading release %s: %w", name, err)
 	}
@@ -169,9 +169,9 @@ func (l *Ledger) Sweep(ctx context.Context, look release.Look, drop []types.Name
 	return err
 }
 
-// change writes entries where they differ from what is stored, and takes out those that are not
-// there any more. What somebody else wrote meanwhile is read again. Those that are unread stay
-// as they are, unless they change.
+// change writes entries that differ from the stored ones, and removes entries without a release.
+// It reads again after a write of another writer. Unread entries stay as they are, unless they
+// change.
 func (l *Ledger) change(ctx context.Context, change func(entries map[string]release.Entry, unread map[string]error) error) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		stored := &corev1.ConfigMap{}
@@ -208,8 +208,8 @@ func (l *Ledger) change(ctx context.Context, change func(entries map[string]rele
 	return nil
 }
 
-// read the entries that are stored, none of which is below what is known. Those that
-// nobody can read, and that this process does not know, are unread.
+// read returns the stored entries, none of which is below a known one. Unreadable entries that
+// this process does not know are unread.
 func (l *Ledger) read(data map[string]string) (entries map[string]release.Entry, unread map[string]error) {
 	entries, unread = map[string]release.Entry{}, map[string]error{}
 	maps.Copy(entries, l.known)

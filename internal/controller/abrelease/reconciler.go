@@ -32,7 +32,7 @@ const lookTimeout = 10 * time.Second
 
 // How soon a release is looked at again.
 const (
-	// unsyncedAgain is for one whose endpoints are not known yet.
+	// unsyncedAgain is for a release whose endpoints are not known yet.
 	unsyncedAgain = 200 * time.Millisecond
 	// conflictAgain is for one of which the cache is behind.
 	conflictAgain = 10 * time.Millisecond
@@ -41,18 +41,18 @@ const (
 	toldAgain = 200 * time.Millisecond
 	// unacknowledgedAgain is for one that some proxies have not acknowledged.
 	unacknowledgedAgain = time.Second
-	// undecidedAgain is for one whose Service is not there, or for which there is no room: the
-	// release is not told when that changes.
+	// undecidedAgain is for a release without a Service, or without room on the Service. No event
+	// tells the release that this has changed.
 	undecidedAgain = 5 * time.Second
 )
 
-// Endpoints counts those of each variation of a split, whatever routes requests to them.
+// Endpoints counts the endpoints of each variation of a split, for each type of router.
 type Endpoints interface {
 	// Count is false if the Service is not there.
 	Count(ctx context.Context, split traffic.Split) (of map[string]traffic.Endpoints, found bool, err error)
 }
 
-// Mesh shows what would become of a Service if proxies divided it so.
+// Mesh shows the mesh as it would be if proxies divided a Service by a split.
 type Mesh interface {
 	Prospect(ctx context.Context, split traffic.Split) (ir.Mesh, error)
 }
@@ -67,8 +67,8 @@ type Sequences interface {
 	// Hold has a release hold a Service for one more decision; the next sequence is
 	// above the floor.
 	Hold(ctx context.Context, service types.NamespacedName, release *v1alpha1.ABRelease, before uint64) (floor uint64, err error)
-	// Keep has a release hold a Service for what it has in force, should it be forgotten
-	// that it does.
+	// Keep has a release hold a Service for its effective split, in case an earlier record of
+	// that is lost.
 	Keep(ctx context.Context, service types.NamespacedName, release *v1alpha1.ABRelease, sequence uint64) error
 	// Settle says that releases of that name are gone, but for the one with this uid.
 	Settle(ctx context.Context, release types.NamespacedName) error
@@ -91,7 +91,7 @@ type Reconciler struct {
 	Clones Clones
 	// Groups is nil where Revisions is.
 	Groups Groups
-	// Gates asks; nil where the installation has none.
+	// Gates asks gates; nil where the installation has no gate.
 	Gates Gates
 	// Installation says which gates there are.
 	Installation rollout.Installation
@@ -110,46 +110,46 @@ type Reconciler struct {
 	written memory
 }
 
-// subject is one release, and what is known and decided about it.
+// subject is one release, with the known facts and the decisions about it.
 type subject struct {
 	release *v1alpha1.ABRelease
 	router  traffic.Router
 	now     time.Time
 	times   Times
-	// rival divides the Service already, or contested, which is a group; nil if nobody does.
+	// rival is the release that divides the Service already, or contested, which is a group; nil without a rival.
 	rival     *v1alpha1.ABRelease
 	contested string
-	// sharedCanary says that an earlier release rolls out to the canary of this one; nil if none does.
+	// sharedCanary tells that an earlier release rolls out to the canary of this one; nil without such a release.
 	sharedCanary error
-	// groups are those of a release whose runs divide replicas.
+	// groups are the groups of a release whose runs divide replicas.
 	groups map[string]rollout.Arm
 	// invalid says why the spec cannot be in force.
 	invalid error
 	facts   release.Facts
-	// endpoints of each variation; nil if there are none to count.
+	// endpoints of each variation; nil if no endpoints are counted.
 	endpoints map[string]traffic.Endpoints
-	// mesh is what would become of the Service.
+	// mesh is the mesh as the split would make it.
 	mesh     ir.Mesh
 	decision release.Decision
 	// rollout is nil for a release without stages, and for one of which no split is effective.
 	rollout *rollout.Decision
-	// cohort is what the cohort check under way shows.
+	// cohort has the counts of the cohort check under way.
 	cohort rollout.Cohort
 	// ordered says that replicas carry out the prepared rollback already.
 	ordered bool
-	// selected is the variation that the Service selects by itself; empty if it selects none.
+	// selected is the variation that the Service selects by itself; empty without one.
 	selected string
 	// unknown says that the workload of a variation could not be read.
 	unknown bool
-	// tally is what metrics count of the rollout, once it is stored.
+	// tally has the metrics of the rollout, which are counted once the rollout is stored.
 	tally rollout.Tally
 	// analysis is nil while no run is on.
 	analysis *analysis
 	// gatesAgain is how soon gates make another look; 0 if they do not.
 	gatesAgain time.Duration
-	// seen is nil when nobody was asked, or nobody knew.
+	// seen is nil when no router was asked, or no router had an answer.
 	seen *traffic.Observation
-	// degraded is what the status tells as Degraded.
+	// degraded has the reasons of the condition Degraded.
 	degraded []condition.Degradation
 }
 
@@ -183,7 +183,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: s.again()}, nil
 }
 
-// subject is a release of which nothing is known yet.
+// subject returns a release without any known fact yet.
 func (r *Reconciler) subject(name types.NamespacedName) *subject {
 	return &subject{release: &v1alpha1.ABRelease{}, now: r.Clock.Now(), times: r.Times.withDefaults(), router: r.Routers.Router(name)}
 }
@@ -199,7 +199,7 @@ func later(err error) (reconcile.Result, error) {
 	return reconcile.Result{}, err
 }
 
-// readSpec finds out what it asks for, and whether that can be had.
+// readSpec reads the spec, and checks that the cluster can carry it out.
 func (r *Reconciler) readSpec(_ context.Context, s *subject) error {
 	s.facts = release.Facts{Before: release.StateOf(s.release), Now: s.now, Prepares: r.prepares(s, rollout.StateOf(&s.release.Status))}
 	r.recall(s)
@@ -264,7 +264,7 @@ func (s *subject) service() *ir.Service {
 	return nil
 }
 
-// decide says what is in force now, with a sequence that is the release's own.
+// decide decides the effective split, with a sequence of the release.
 func (r *Reconciler) decide(ctx context.Context, s *subject) error {
 	if s.rival != nil {
 		return nil
@@ -273,14 +273,14 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) error {
 	before := s.facts.Before.Last()
 	service := types.NamespacedName{Namespace: s.release.Namespace, Name: s.release.Spec.ServiceName}
 	if s.facts.Before == nil && s.serviceless() {
-		s.decision = release.Decision{} // no proxy can have a sequence of what is not there
+		s.decision = release.Decision{} // no proxy can have a sequence of a split that does not exist
 		return nil
 	}
-	if !s.decision.Grew || s.decision.After.Split.Sequence == before { // what is prepared is held already
+	if !s.decision.Grew || s.decision.After.Split.Sequence == before { // the prepared split is held already
 		r.keep(ctx, s, service, before)
 		return nil
 	}
-	// What proxies have is held as if the release had decided it.
+	// A split that proxies have is held as if the release had decided it.
 	floor, err := r.Sequences.Hold(ctx, service, s.release, max(before, s.facts.Ahead))
 	if full := (*release.FullError)(nil); errors.As(err, &full) && s.facts.Before == nil {
 		s.invalid, s.decision = full, release.Decision{}
@@ -294,11 +294,11 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// keep has it remembered that the release holds its Service. What is in force does not
-// depend on it.
+// keep records that the release holds its Service. The effective split does not depend on
+// the record.
 func (r *Reconciler) keep(ctx context.Context, s *subject, service types.NamespacedName, sequence uint64) {
 	if sequence == 0 {
-		return // it holds nothing
+		return // the release holds no Service
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -307,7 +307,7 @@ func (r *Reconciler) keep(ctx context.Context, s *subject, service types.Namespa
 	}
 }
 
-// again is when to look again, if nothing changes before.
+// again returns the time until the next look without a change before.
 func (s *subject) again() time.Duration {
 	var wait time.Duration
 	switch {

@@ -33,15 +33,15 @@ const (
 	// healthAgain is how soon one is that waits for objects to become healthy or readable, for a
 	// permission, for the end of a rollout, or for a GitOps tool to let go of them, of which no event tells.
 	healthAgain = 15 * time.Second
-	// underWayAgain is how soon one is whose plan is under way: the executor asks how many
-	// of the other objects are healthy, and no event tells that.
+	// underWayAgain is how soon a policy with a plan under way is looked at again: the executor
+	// asks for the number of healthy objects, and no event tells that number.
 	underWayAgain = 5 * time.Second
 	// clockAgain is how soon one is that waits for the clocks to agree.
 	clockAgain = 15 * time.Second
 )
 
-// Notifier tells people; who is told, and whether, is its own matter. It must not
-// block.
+// Notifier tells people, and decides on the receivers of each message by itself. It must
+// not block.
 type Notifier interface {
 	Notify(notify.Event)
 }
@@ -49,7 +49,7 @@ type Notifier interface {
 // Reconciler makes the plans of one policy after the other.
 type Reconciler struct {
 	Client client.Client
-	// Live reads past the cache what is under way.
+	// Live reads the plans under way past the cache.
 	Live   client.Reader
 	Source planning.Source
 	// Namespace is Plumbline's own, where the ledgers are.
@@ -61,15 +61,15 @@ type Reconciler struct {
 	// Clock is the API server's, as far as it is known.
 	Clock clock.PassiveClock
 	// Skew is how far the own clock is ahead of the API server's, or
-	// window.SkewUnknown; nil is not at all. What depends on the time of day waits
-	// while they differ, here as in the executor.
+	// window.SkewUnknown; nil means that the clocks agree. A decision on the time of day
+	// waits while the clocks differ, here as in the executor.
 	Skew func() time.Duration
-	// Executor is the user name of the executor, whose permissions are asked for before a
-	// plan is made; empty when there is no executor.
+	// Executor is the user name of the executor. A plan needs the permissions of the executor
+	// before it is made. Executor is empty without an executor.
 	Executor string
 	// Effectiveness says that the installation assesses effects: a policy is looked at when an assessment ends.
 	Effectiveness bool
-	// ResyncPeriod is that of the command line; nil when none was given.
+	// ResyncPeriod is that of the command line; nil without one.
 	ResyncPeriod *time.Duration
 	Log          logr.Logger
 
@@ -80,10 +80,10 @@ type Reconciler struct {
 	lags     lag.Times
 }
 
-// subject is one policy, and what is known and decided about it.
+// subject is one policy, with the known facts and the decisions about it.
 type subject struct {
 	policy *v1alpha1.RemediationPolicy
-	// request of a person that is answered; nil for what the policy does by itself.
+	// request of a person that is answered; nil for a plan that the policy makes by itself.
 	request *v1alpha1.RemediationRequest
 	// unanswered says that more requests wait than one look answers.
 	unanswered bool
@@ -92,7 +92,7 @@ type subject struct {
 	created    []*v1alpha1.RemediationPlan
 	// access holds the answers of this look: the missing permission, or empty.
 	access map[named]string
-	// nextKept is when the status keeps more of what people were told; zero when it has all.
+	// nextKept is when the status keeps more of the messages to people; zero when it has all.
 	nextKept time.Time
 	now      time.Time
 	skew     time.Duration
@@ -128,7 +128,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: s.again()}, failed
 }
 
-// decide gathers what the policy depends on, and plans. live are plans that were
+// decide gathers the facts that the policy depends on, and plans. live are plans that were
 // read past the cache.
 func (r *Reconciler) decide(ctx context.Context, s *subject, live []v1alpha1.RemediationPlan) error {
 	q := planning.Question{
@@ -150,8 +150,8 @@ func (r *Reconciler) decide(ctx context.Context, s *subject, live []v1alpha1.Rem
 	return nil
 }
 
-// compareClocks finds how far the own clock is ahead. Where nothing was asked of the
-// API server for long, nothing told the time, so it is asked.
+// compareClocks finds how far the own clock is ahead. It asks the API server for the time
+// where no answer has told the time for long.
 func (r *Reconciler) compareClocks(ctx context.Context, policy *v1alpha1.RemediationPolicy) time.Duration {
 	if r.Skew == nil {
 		return 0
@@ -188,7 +188,7 @@ func (s *subject) again() time.Duration {
 	return max(next.Sub(s.now), time.Millisecond)
 }
 
-// nextLook is when something changes by time alone; zero when nothing does.
+// nextLook is the time of the next change by time alone; zero without one.
 func (s *subject) nextLook() time.Time {
 	if len(s.gathered.Problems) > 0 {
 		return time.Time{}
@@ -224,8 +224,8 @@ func noEventTells(reason planner.Reason) bool {
 	}
 }
 
-// nextTooOld is when the next drift is too old to be put back without a person,
-// who is to be told.
+// nextTooOld is when the next drift is too old to be remediated without a person. People
+// are told of that drift.
 func (s *subject) nextTooOld() time.Time {
 	limit := s.policy.Spec.MaximumDriftAge
 	if limit == nil {
@@ -233,7 +233,7 @@ func (s *subject) nextTooOld() time.Time {
 	}
 	var next time.Time
 	for i := range s.gathered.Input.Drifts {
-		// Older than the limit is what a whole second later is.
+		// A drift is older than the limit a whole second later.
 		if at := s.gathered.Input.Drifts[i].FirstSeen.Add(limit.Duration + time.Second); at.After(s.now) {
 			next = earlier(next, at)
 		}

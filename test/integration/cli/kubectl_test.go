@@ -47,7 +47,7 @@ func TestKubectl_RunsThePlugin(t *testing.T) {
 	f := fixture{t: t, namespace: newNamespace(t)}
 	f.drifted("web")
 	got := kubectl(t, "plumbline", "status", "-n", f.namespace, "--no-headers")
-	if got.Code != 0 || !strings.HasPrefix(got.Stdout, "deployment.apps/web   Drifted") {
+	if got.Code != 0 || !strings.HasPrefix(got.Stdout, "deployment.apps/web   Medium") {
 		t.Errorf("kubectl plumbline status gave %+v", got)
 	}
 	if got := kubectl(t, "plumbline", "diff", "deploy/web", "-n", f.namespace); got.Code != 1 {
@@ -63,7 +63,7 @@ func TestKubectl_CompletesGuardedObjects(t *testing.T) {
 		typed []string
 		want  string
 	}{
-		"commands":               {[]string{"sta"}, "status\tShow the state of guarded objects, worst first\n"},
+		"commands":               {[]string{"sta"}, "status\tShow drifted objects, worst first\n"},
 		"types in use":           {[]string{"status", "-n", f.namespace, "dep"}, "deployment/\n"},
 		"names after a slash":    {[]string{"blame", "-n", f.namespace, "deploy/w"}, "deploy/web\tDrifted\ndeploy/worker\tDrifted\n"},
 		"names after a type":     {[]string{"accept", "-n", f.namespace, "deploy", "wo"}, "worker\tDrifted\n"},

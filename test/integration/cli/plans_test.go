@@ -107,8 +107,8 @@ func TestPlan_AUserSteersItAndIsNamed(t *testing.T) {
 		{[]string{"execute", "p", "--reason", "agreed"}, alice, "p executed: Running\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanExecute, RequestedBy: "alice", Reason: "agreed"}},
 		{[]string{"pause", "p"}, kubeconfig, "p paused\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanPause, RequestedBy: "admin"}},
 		{[]string{"resume", "p"}, alice, "p resumed; it waits: it waits for a person to execute it\n", v1alpha1.PlanControl{RequestedBy: "alice"}},
-		{[]string{"cancel", "p", "--as", "carol", "--as-group", "system:masters"}, kubeconfig, "p canceled\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "carol"}},
-		{[]string{"cancel", "p"}, alice, "p is canceled already\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "carol"}},
+		{[]string{"cancel", "p", "--yes", "--as", "carol", "--as-group", "system:masters"}, kubeconfig, "p canceled\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "carol"}},
+		{[]string{"cancel", "p", "--yes"}, alice, "p is canceled already\n", v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "carol"}},
 	}
 	for _, step := range steps {
 		got := plumbline(t.Context(), step.config, f.namespace, "", append([]string{"plan"}, step.args...)...)
@@ -135,7 +135,7 @@ func TestPlan_WhoMayNotIsToldSo(t *testing.T) {
 		args []string
 		want string
 	}{
-		"who may only look":         {[]string{"plan", "cancel", "p"}, `Error from server (Forbidden): ` + f.namespace + `/p was not canceled: remediationplans.plumbline.dev "p" is forbidden: User "alice" cannot patch resource`},
+		"who may only look":         {[]string{"plan", "cancel", "p", "--yes"}, `Error from server (Forbidden): ` + f.namespace + `/p was not canceled: remediationplans.plumbline.dev "p" is forbidden: User "alice" cannot patch resource`},
 		"in any namespace":          {[]string{"plan", "list", "-A"}, `remediationplans.plumbline.dev is forbidden: User "alice" cannot list resource "remediationplans" in API group "plumbline.dev" at the cluster scope`},
 		"policies":                  {[]string{"policy", "list"}, `remediationpolicies.plumbline.dev is forbidden: User "alice" cannot list`},
 		"a halt":                    {[]string{"halt", "production", "--reason", "x"}, `remediationledgers.plumbline.dev is forbidden: User "alice" cannot list`},
@@ -221,7 +221,7 @@ func TestHalt_IsWrittenIntoTheLedger(t *testing.T) {
 	}{
 		{[]string{"halt", "production", "--reason", "INC-9", "--dry-run=server"}, nil},
 		{[]string{"halt", "production", "--reason", "INC-9"}, &v1alpha1.LedgerHalt{RequestedBy: "admin", Reason: "INC-9"}},
-		{[]string{"unhalt", "production"}, nil},
+		{[]string{"resume", "production"}, nil},
 	} {
 		got := plumbline(t.Context(), kubeconfig, "default", "", step.args...)
 		must(t, kube.Get(t.Context(), client.ObjectKeyFromObject(ledger), ledger))
@@ -255,7 +255,7 @@ func TestCheck_AsksTheAssessorAndShowsItsAnswer(t *testing.T) {
 		}
 	}()
 	got := plumbline(t.Context(), kubeconfig, f.namespace, "", "check", "deploy/web", "--exit-code")
-	if got.Code != 1 || !strings.Contains(got.Stdout, "deployment.apps/web   Missing") {
+	if got.Code != 1 || !strings.Contains(got.Stdout, "deployment.apps/web     Missing") {
 		t.Errorf("got %+v", got)
 	}
 	must(t, kube.Get(t.Context(), client.ObjectKeyFromObject(baseline), baseline))

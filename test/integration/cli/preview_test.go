@@ -126,7 +126,7 @@ func TestExplain_TellsEveryGateAndTheVerdict(t *testing.T) {
 		"an active one": {
 			args:   []string{policy.Name, "deploy/web"},
 			change: func(s *v1alpha1.RemediationPolicySpec) { s.Mode, s.RequestedBy = v1alpha1.PolicyModeActive, "admin" },
-			want:   []string{"✓ Mode ", "Ledger " + f.namespace + "\n", "✓ MaxPerHour ", "0 of 10 in the last hour", "? CapPerHour ", "1 of 1 healthy", "=> It would be remediated now."},
+			want:   []string{"✓ Mode ", "Ledger " + f.namespace + "\n", "✓ MaxPerHour ", "0 of 10 in the last hour", "? unknown here, as options of the executor: CapConcurrent, CapPerHour, CapPerDay\n", "1 of 1 healthy", "=> It would be remediated now."},
 		},
 		"one that waits until the drift is older": {
 			args: []string{"deploy/web", "deploy/calm"},

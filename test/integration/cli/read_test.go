@@ -27,11 +27,14 @@ func TestStatus_ShowsBaselinesWorstFirst(t *testing.T) {
 	f.drifted("web")
 
 	got := plumbline(t.Context(), kubeconfig, f.namespace, "", "status")
-	want := `OBJECT                STATE     SEVERITY   FINDINGS   ACTOR   SINCE
-deployment.apps/web   Drifted   Medium     1          alice   60s
-deployment.apps/aa    InSync               0                  
+	want := `1 of 2 objects drifted
 
-2 guarded: 1 in sync, 1 drifted, 0 missing
+  OBJECT                  SEVERITY   WHO     CHANGE             SINCE   NEXT
+✗ deployment.apps/web     Medium     alice   replicas 1 → 5     60s     no policy selects the object
+✓ 1 in sync (status --all shows them)
+
+Writer and proof:  kubectl plumbline blame deployment.apps/web -n ` + f.namespace + `
+Undo or keep:      kubectl plumbline diff deployment.apps/web -n ` + f.namespace + ` │ accept deployment.apps/web -n ` + f.namespace + `
 `
 	if diff := cmp.Diff(answer{Stdout: want}, got, ages); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
@@ -51,11 +54,11 @@ deployment.apps/aa    InSync               0
 		"plural with version and group":                  {args: []string{"status", "deployments.v1.apps", "web", "--no-headers"}, want: "deployment.apps/web"},
 		"kind":                                           {args: []string{"status", "Deployment", "web", "--no-headers"}, want: "deployment.apps/web"},
 		"a type alone":                                   {args: []string{"status", "deploy", "-o", "name"}, want: "baseline.plumbline.dev/deployments.apps.web"},
-		"a type with a label selects objects":            {args: []string{"status", "deploy", "-l", "app=aa", "--no-headers"}, want: "deployment.apps/aa"},
+		"a type with a label selects objects":            {args: []string{"status", "deploy", "-l", "app=aa", "--all", "--no-headers"}, want: "deployment.apps/aa"},
 		"a label alone selects Baselines":                {args: []string{"status", "-l", v1alpha1.LabelTargetKind + "=Deployment", "-o", "name"}, want: "baseline.plumbline.dev/deployments.apps.aa"},
 		"jsonpath":                                       {args: []string{"status", "deploy/web", "-o", "jsonpath={.status.findings[0].actor.user}"}, want: "alice"},
 		"every namespace":                                {args: []string{"status", "-A", "-o", "wide"}, want: f.namespace},
-		"a name across namespaces is a mistake":          {args: []string{"status", "deploy/web", "-A"}, code: 1, also: "See 'kubectl plumbline status -h'"},
+		"a name across namespaces is a mistake":          {args: []string{"status", "deploy/web", "-A"}, code: 1, also: "error: a resource cannot be retrieved by name across all namespaces"},
 		"a cluster-scoped type is refused":               {args: []string{"status", "node/n"}, code: 1, also: "nodes are not namespaced"},
 		"an unguarded object is named":                   {args: []string{"status", "deploy/none"}, code: 1, also: "deployment.apps/none in namespace " + f.namespace + " has no Baseline"},
 		"of several names the found ones are shown too":  {args: []string{"status", "deploy", "none", "web"}, code: 1, want: "deployment.apps/web", also: "deployment.apps/none"},
@@ -182,11 +185,11 @@ func TestBlameAndHistory_NameWhoDidWhat(t *testing.T) {
 	f.drift(baseline, finding("/spec/replicas", "2", "5", "alice", 0))
 
 	got := plumbline(t.Context(), kubeconfig, f.namespace, "", "blame", "deploy/web")
-	want := answer{Stdout: `deployment.apps/web: Drifted, Medium (50), since 60s
-Last authorized by release 60s ago (revision 2, Created)
+	want := answer{Stdout: `deployment.apps/web  Drifted · Medium (50) · since 60s
+Baseline: revision 2 (Created) by release, 60s ago
 
-PATH             WHO     CLASS     KNOWN-BY    WHEN   CHANGE
-/spec/replicas   alice   Untrusted   Admission   60s    2 → 5
+FIELD      BEFORE   AFTER   WHO     TRUSTED   PROOF     WHEN
+replicas   2        5       alice   no        webhook   60s
 `}
 	if diff := cmp.Diff(want, got, ages); diff != "" {
 		t.Errorf("blame (-want +got):\n%s", diff)

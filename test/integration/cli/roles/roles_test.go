@@ -214,7 +214,7 @@ func TestAPlanOperatorSteersPlansAndAViewerDoesNot(t *testing.T) {
 		{[]string{"plan", "execute", "p", "--reason", "agreed"}, v1alpha1.PlanControl{Verb: v1alpha1.PlanExecute, RequestedBy: "oz", Reason: "agreed"}},
 		{[]string{"plan", "pause", "p"}, v1alpha1.PlanControl{Verb: v1alpha1.PlanPause, RequestedBy: "oz"}},
 		{[]string{"plan", "resume", "p"}, v1alpha1.PlanControl{RequestedBy: "oz"}},
-		{[]string{"plan", "cancel", "p"}, v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "oz"}},
+		{[]string{"plan", "cancel", "p", "--yes"}, v1alpha1.PlanControl{Verb: v1alpha1.PlanCancel, RequestedBy: "oz"}},
 	} {
 		eventually(t, "oz", "operators", append(step.args, "--wait=false")...)
 		must(t, admin.Get(t.Context(), client.ObjectKeyFromObject(p), p))
@@ -223,7 +223,7 @@ func TestAPlanOperatorSteersPlansAndAViewerDoesNot(t *testing.T) {
 		}
 	}
 	eventually(t, "vic", "viewers", "plan", "show", "p")
-	got := as(t, "vic", "viewers", "plan", "cancel", plan(t, "q").Name)
+	got := as(t, "vic", "viewers", "plan", "cancel", "--yes", plan(t, "q").Name)
 	if got.Code != 1 || !strings.Contains(got.Stderr, `Error from server (Forbidden): shop/q was not canceled: remediationplans.plumbline.dev "q" is forbidden: User "vic" cannot patch`) {
 		t.Errorf("a viewer canceled: %+v", got)
 	}
@@ -261,7 +261,7 @@ func TestALedgerOperatorHaltsWithRightsInPlumblinesNamespaceAlone(t *testing.T) 
 		want *v1alpha1.LedgerHalt
 	}{
 		{[]string{"halt", "production", "--reason", "INC-9"}, &v1alpha1.LedgerHalt{RequestedBy: "hal", Reason: "INC-9"}},
-		{[]string{"unhalt", "production"}, nil},
+		{[]string{"resume", "production"}, nil},
 	} {
 		eventually(t, "hal", "halters", step.args...)
 		must(t, admin.Get(t.Context(), client.ObjectKeyFromObject(ledger), ledger))
