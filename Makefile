@@ -105,7 +105,7 @@ INPROCESS = execute assess cli/roles $(filter-out execute assess $(SEPARATE:/...
 integration = $(addprefix ./test/integration/,$(1))
 # Not set at once: the tool builds what it names.
 SERVERS = KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" HELM="$$($(CLUSTER_TOOL) which helm)"
-INTEGRATION = $(SERVERS) ENVOY="$$($(CLUSTER_TOOL) which envoy)" ENVOY_OLDEST="$$($(CLUSTER_TOOL) which envoy-oldest)" HAPROXY="$$($(CLUSTER_TOOL) which haproxy)" NGINX_BINARY="$$($(CLUSTER_TOOL) which nginx)" TRAEFIK="$$($(CLUSTER_TOOL) which traefik)" PROMETHEUS="$$($(CLUSTER_TOOL) which prometheus)" ALERTMANAGER="$$($(CLUSTER_TOOL) which alertmanager)"
+INTEGRATION = $(SERVERS) ENVOY="$$($(CLUSTER_TOOL) which envoy)" ENVOY_OLDEST="$$($(CLUSTER_TOOL) which envoy-oldest)" HAPROXY="$$($(CLUSTER_TOOL) which haproxy)" NGINX_BINARY="$$($(CLUSTER_TOOL) which nginx)" TRAEFIK="$$($(CLUSTER_TOOL) which traefik)" MOTO="$$($(CLUSTER_TOOL) which moto)" PROMETHEUS="$$($(CLUSTER_TOOL) which prometheus)" ALERTMANAGER="$$($(CLUSTER_TOOL) which alertmanager)"
 TEST_INTEGRATION = go test -vet=off -count=1 -tags integration -timeout 40m
 
 .PHONY: test-integration

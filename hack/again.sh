@@ -24,9 +24,10 @@ ENVOY_OLDEST=$(bin/cluster which envoy-oldest)
 HAPROXY=$(bin/cluster which haproxy)
 NGINX_BINARY=$(bin/cluster which nginx)
 TRAEFIK=$(bin/cluster which traefik)
+MOTO=$(bin/cluster which moto)
 PROMETHEUS=$(bin/cluster which prometheus)
 ALERTMANAGER=$(bin/cluster which alertmanager)
-export KUBEBUILDER_ASSETS HELM ENVOY ENVOY_OLDEST HAPROXY NGINX_BINARY TRAEFIK PROMETHEUS ALERTMANAGER
+export KUBEBUILDER_ASSETS HELM ENVOY ENVOY_OLDEST HAPROXY NGINX_BINARY TRAEFIK MOTO PROMETHEUS ALERTMANAGER
 while read -r package test; do
   printf '\n== %s %s runs again\n' "$package" "$test"
   tags=integration times=3 module=.

@@ -29,9 +29,10 @@ if [[ $package == ./test/integration/* || $package == ./test/sim/conformance* ]]
   HAPROXY=$(bin/cluster which haproxy)
   NGINX_BINARY=$(bin/cluster which nginx)
   TRAEFIK=$(bin/cluster which traefik)
+  MOTO=$(bin/cluster which moto)
   PROMETHEUS=$(bin/cluster which prometheus)
   ALERTMANAGER=$(bin/cluster which alertmanager)
-  export KUBEBUILDER_ASSETS HELM ENVOY ENVOY_OLDEST HAPROXY NGINX_BINARY TRAEFIK PROMETHEUS ALERTMANAGER
+  export KUBEBUILDER_ASSETS HELM ENVOY ENVOY_OLDEST HAPROXY NGINX_BINARY TRAEFIK MOTO PROMETHEUS ALERTMANAGER
 fi
 go test -c -vet=off "${flags[@]}" -o "$folder/tests" "$package"
 if [[ ! -e $folder/tests ]]; then

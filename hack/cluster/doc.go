@@ -10,7 +10,7 @@
 //	                                      compile or fetch everything into the cache, once
 //	cluster assets                        print the folder for KUBEBUILDER_ASSETS
 //	cluster bin                           print the folders of kubectl, helm and ctr, for the PATH
-//	cluster which PROGRAM                 print the path of kubectl, helm, ctr, envoy, envoy-oldest, haproxy, nginx, traefik, kube-apiserver-oldest, ...
+//	cluster which PROGRAM                 print the path of kubectl, helm, ctr, envoy, envoy-oldest, haproxy, nginx, traefik, moto, kube-apiserver-oldest, ...
 //	cluster up [--name demo] [--nodes 1]  bring a cluster up; harmless when it is up
 //	cluster down [--name demo]            take it away, with everything in it
 //	cluster list                          list clusters and how they are

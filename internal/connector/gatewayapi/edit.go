@@ -4,17 +4,21 @@ package gatewayapi
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/plumbline-dev/plumbline/internal/connector/restore"
 )
 
-// The bounds of a dispute: so many times in so long the weights of another writer are replaced.
+// The bounds of a dispute, which all routers share.
 const (
-	MaxRestores   = 3
-	RestoreWindow = 10 * time.Minute
+	MaxRestores   = restore.Max
+	RestoreWindow = restore.Window
 )
+
+// HeldError says that another writer keeps changing the weights, and that the router does not put them back for now.
+type HeldError = restore.HeldError
 
 // State is what has to outlive the process. The caller stores it in the status of the release, and gives it to the
 // router of the next leader. It is not in the route, which belongs to its user.
@@ -29,28 +33,8 @@ type State struct {
 
 // since drops the restores that no longer count.
 func (s State) since(now time.Time) State {
-	s.Restored = slices.DeleteFunc(slices.Clone(s.Restored), func(at time.Time) bool { return now.Sub(at) >= RestoreWindow })
+	s.Restored = restore.KeepRecent(s.Restored, now)
 	return s
-}
-
-// restored counts a restore that begins now.
-func (s State) restored(now time.Time) State {
-	s = s.since(now)
-	s.Restored = append(s.Restored, now)
-	return s
-}
-
-// HeldError says that another writer keeps changing the weights, and that the router does not put them back for now.
-type HeldError struct {
-	// Route is for people. Manager is the field manager of the other writer.
-	Route, Manager string
-	// Until is when the router may put the weights back again.
-	Until time.Time
-}
-
-func (e *HeldError) Error() string {
-	return fmt.Sprintf("RouteChangedByAnother: field manager %q changed the weights of %s %d times in %s; they are left alone until %s. Have that writer ignore the weights",
-		e.Manager, e.Route, MaxRestores+1, RestoreWindow, e.Until.UTC().Format(time.RFC3339))
 }
 
 // decide returns the state after a write of a sequence to a route with other weights, or a [HeldError]. Weights that
@@ -61,10 +45,9 @@ func decide(route *Route, state State, sequence uint64, manager string, now time
 	if sequence != state.Sequence || other == "" {
 		return state, nil
 	}
-	if state = state.since(now); len(state.Restored) >= MaxRestores {
-		return state, &HeldError{route.String(), other, state.Restored[0].Add(RestoreWindow)}
-	}
-	return state.restored(now), nil
+	var err error
+	state.Restored, err = restore.CountRestore(state.Restored, route.String(), other, now)
+	return state, err
 }
 
 // changedBy returns the field manager who wrote the rules last; "" if that is the given one. Rules are an atomic list,

@@ -55,5 +55,14 @@ var Webhook = Connector{
 	Versions: "requests `v1`",
 }
 
+// AWSALB is the weights of target groups in a rule or a listener of an Application Load Balancer.
+var AWSALB = Connector{
+	Name:         "AWS ALB",
+	Carries:      "an Application Load Balancer of AWS, by the weights of target groups in a rule or a listener",
+	Proof:        "the API shows the weights, each target group with requests has a healthy target, and the settle time is over; whether the balancer applied them cannot be asked",
+	Capabilities: traffic.Capabilities{Resolution: 10, Knowledge: traffic.Accepted, Outcomes: true},
+	Versions:     "API 2015-12-01, by moto 5.2",
+}
+
 // All returns the connectors, in the order of the page.
-func All() []Connector { return []Connector{Mesh, GatewayAPI, Traefik, Webhook} }
+func All() []Connector { return []Connector{Mesh, GatewayAPI, Traefik, AWSALB, Webhook} }

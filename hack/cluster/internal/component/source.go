@@ -42,9 +42,12 @@ type Source struct {
 func Load(components fs.FS, c Component) (Source, error) {
 	source := Source{Component: c}
 	var err error
-	if c.Wheel != "" {
+	switch {
+	case c.Environment:
+		source.Version, source.pinned, err = environmentPins(components, c)
+	case c.Wheel != "":
 		source.Version, source.pinned, err = wheelPins(components, c)
-	} else {
+	default:
 		source.Version, err = moduleVersion(components, c)
 	}
 	if err != nil {
@@ -123,6 +126,9 @@ func (s Source) CacheName(t Target) string {
 	}
 	if s.Libraries != "" {
 		fmt.Fprintf(hash, "%q\x00", s.Libraries)
+	}
+	if s.Environment {
+		fmt.Fprint(hash, "environment\x00")
 	}
 	return fmt.Sprintf("%s-%s-%s", s.Name, s.Version, hex.EncodeToString(hash.Sum(nil))[:keyLength])
 }

@@ -83,7 +83,7 @@ func TestLoadRefusesAWheel(t *testing.T) {
 }
 
 func TestProxiesArePinnedForBothArchitectures(t *testing.T) {
-	for _, c := range Pick(Envoy, EnvoyOldest, HAProxy, Nginx, Traefik) {
+	for _, c := range Pick(Envoy, EnvoyOldest, HAProxy, Nginx, Traefik, Moto) {
 		t.Run(c.Name, func(t *testing.T) { isPinned(t, c) })
 	}
 }
