@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
 // RemediationRefusalReason says why nobody can ask to put an object back.
@@ -80,6 +81,16 @@ func NewRemediationRequests(policy string, user authenticationv1.UserInfo, reaso
 		request.Spec.Targets = append(request.Spec.Targets, v1alpha1.RequestedTarget{BaselineName: b.Name, DriftedHash: b.Status.Observed.Hash})
 	}
 	return requests
+}
+
+// ChooseRevision has the targets of requests roll back to the authorized state of a number.
+func ChooseRevision(requests []*v1alpha1.RemediationRequest, number int64) {
+	for _, request := range requests {
+		for i := range request.Spec.Targets {
+			target := &request.Spec.Targets[i]
+			target.Revision = specguard.RevisionName(target.BaselineName, number)
+		}
+	}
 }
 
 // NewRemediationRequest returns the request to put targets back by a policy, in the name of

@@ -12,6 +12,8 @@ import (
 const (
 	// APIName is that of the Deployment, the Service and the account of the REST API.
 	APIName = "plumbline-api"
+	// APIComponent is the label of its pods.
+	APIComponent = "api"
 	// APISecret has its certificate.
 	APISecret = "plumbline-api-tls"
 	// APIAuthority is the ConfigMap with the authorities that callers trust.
@@ -28,6 +30,10 @@ type API struct {
 	Authorities Read[[]*x509.Certificate]
 	Certificate Read[Certificate]
 	Audience    Read[Audience]
+	// Issuer is the issuer that the discovery document of the configured one names.
+	Issuer Read[string]
+	// Trusted is the issuer that the flags of the API server name; absent if they name none.
+	Trusted Read[TrustedIssuer]
 }
 
 // Audience tells how the API server takes tokens for the REST API alone.

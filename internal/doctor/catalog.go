@@ -98,6 +98,8 @@ func Checks() []Check {
 		{"api.authority", Warning, "callers can verify the certificate of the REST API", withAPI("whether callers can verify the certificate of the REST API", checkAPIAuthority)},
 		{"api.hosts", Warning, "the certificate of the REST API names all hosts", withAPI("whether the certificate of the REST API names all hosts", checkAPIHosts)},
 		{"api.audience", Critical, "tokens for the REST API alone read, and cannot write", withAPI("how the API server takes tokens for the REST API alone", checkAPIAudience)},
+		{"api.issuer", Warning, "users of browsers can log in at the issuer", withAPI("whether users of browsers can log in at the issuer", checkAPIIssuer)},
+		{"api.clock", Warning, "the clocks of the REST API are right", withAPI("whether the clocks of the REST API are right", checkAPIClock)},
 	}
 	for _, p := range powers() {
 		checks = append(checks, Check{p.id, p.worst, p.good, p.check})

@@ -158,6 +158,8 @@ type Pod struct {
 	// Records is present when a replica of the executor serves its records, through
 	// the API server.
 	Records Read[struct{}]
+	// Skew is how far the clock of a replica of the REST API is ahead of the API server's.
+	Skew Read[time.Duration]
 }
 
 // Lease is a leader's.

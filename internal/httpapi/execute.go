@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/actions"
+	"github.com/plumbline-dev/plumbline/internal/actions/difference"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/remediate/planner"
@@ -31,7 +32,7 @@ func execute(ctx context.Context, s *server, in *execution) (*written[wire.Execu
 	if err != nil {
 		return nil, err
 	}
-	policy, err := answeringPolicy(ctx, s, in.Body.PolicyID)
+	policy, err := answeringPolicy(ctx, s, &in.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +41,12 @@ func execute(ctx context.Context, s *server, in *execution) (*written[wire.Execu
 		return nil, err
 	}
 	x := &executing{server: s, in: in, user: user, asked: actions.NewRemediationRequests(policy, user, in.Body.Reason, named)}
+	if number := in.Body.RevisionNumber; number != nil {
+		if err := checkRevision(ctx, s, named, *number); err != nil {
+			return nil, err
+		}
+		actions.ChooseRevision(x.asked, *number)
+	}
 	if err := x.findMade(ctx); err != nil {
 		return nil, err
 	}
@@ -57,9 +64,10 @@ func execute(ctx context.Context, s *server, in *execution) (*written[wire.Execu
 	return tagged(status, out)
 }
 
-// answeringPolicy returns the name of the policy, which must answer requests. Of a policy that the caller may
+// answeringPolicy returns the name of the policy, which must answer the request. Of a policy that the caller may
 // not read, the assessor tells what is wrong with it.
-func answeringPolicy(ctx context.Context, s *server, id string) (string, error) {
+func answeringPolicy(ctx context.Context, s *server, asked *wire.ExecuteRequest) (string, error) {
+	id := asked.PolicyID
 	policy, err := policies.one(ctx, s.cluster, id)
 	switch {
 	case err != nil && isNotFound(err):
@@ -72,7 +80,24 @@ func answeringPolicy(ctx context.Context, s *server, id string) (string, error) 
 	if why := planner.Refusal(policy.Name, policy); why != "" {
 		return "", &actions.RefusalError{Message: why}
 	}
+	if asked.RevisionNumber != nil && policy.Spec.Action != v1alpha1.ActionRollback {
+		return "", invalidAt("body.revisionNumber", fmt.Sprintf("policy %s does not roll back: its action is %s", policy.Name, wire.Spell(policy.Spec.Action)))
+	}
 	return policy.Name, nil
+}
+
+// checkRevision demands that a revision of each Baseline is kept. The assessor tells a caller who may not read revisions.
+func checkRevision(ctx context.Context, s *server, named []*v1alpha1.Baseline, number int64) error {
+	for _, b := range named {
+		_, err := difference.GetRevision(ctx, s.cluster, b, number)
+		switch {
+		case apierrors.IsNotFound(err):
+			return invalidAt("body.revisionNumber", fmt.Sprintf("revision %d of %s.%s does not exist or is no longer kept", number, b.Namespace, b.Name))
+		case err != nil && !apierrors.IsForbidden(err):
+			return &requestError{verb: "get", kind: "BaselineRevision", namespace: b.Namespace, err: err}
+		}
+	}
+	return nil
 }
 
 // namedBaselines reads the Baselines that a request names, in its order. Those that are named by ids are read

@@ -51,7 +51,7 @@ type feed struct {
 	// seen are the events of each kind that the ring has had.
 	seen map[string]*events.Seen
 	// notices are about the feed itself.
-	notices []wire.Event
+	notices []events.Frame
 	// changed is closed with the next change.
 	changed chan struct{}
 	// woken is when news woke the streams last. While due is true, a timer wakes them again.
@@ -181,12 +181,12 @@ func (f *feed) narrow(withheld error) {
 }
 
 // narrowed is the notice that a stream lacks a kind in a namespace, or in all, and why.
-func (f *feed) narrowed(namespace string, withheld error) wire.Event {
+func (f *feed) narrowed(namespace string, withheld error) events.Frame {
 	problem := ProblemOf(f.log, withheld)
-	return wire.Event{
+	return events.NewFrame(&wire.Event{
 		Type: wire.EventNarrowed, Namespace: namespace, Status: strings.TrimPrefix(problem.Type, wire.ProblemBase),
 		Message: problem.Detail, Timestamp: f.cluster.Now().UTC(),
-	}
+	})
 }
 
 // end ends the feed.
@@ -242,7 +242,7 @@ type position struct {
 
 // subscribe returns the position behind an event, or behind all events where none is given. A stream that may
 // have lost events begins with a notice of that.
-func (f *feed) subscribe(last *events.ID) (at position, first []wire.Event) {
+func (f *feed) subscribe(last *events.ID) (at position, first []events.Frame) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at.place = f.ring.Head()
@@ -257,19 +257,19 @@ func (f *feed) subscribe(last *events.ID) (at position, first []wire.Event) {
 	return at, first
 }
 
-func (f *feed) resync(namespace string) wire.Event {
-	return wire.Event{
+func (f *feed) resync(namespace string) events.Frame {
+	return events.NewFrame(&wire.Event{
 		Type: wire.EventResync, Namespace: namespace, Status: "lapped", Timestamp: f.cluster.Now().UTC(),
-		Message: "events may be missing: read the objects again",
-	}
+		Message: wire.EventsMayBeMissing,
+	})
 }
 
 // batch is how many events a stream takes at once.
 const batch = 64
 
-// next returns the events behind a position, and moves the position. Without any, changed is closed with
-// the next change, and failure is why no change comes.
-func (f *feed) next(at *position) (news []wire.Event, changed <-chan struct{}, failure error) {
+// next returns the events behind a position, and moves the position. changed is closed with the next change, and nil where
+// further events may wait behind these. failure is why no change comes.
+func (f *feed) next(at *position) (news []events.Frame, changed <-chan struct{}, failure error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	news = append(news, f.notices[at.notices:]...)
@@ -280,14 +280,17 @@ func (f *feed) next(at *position) (news []wire.Event, changed <-chan struct{}, f
 	}
 	at.place = place
 	for i := range read {
-		news = append(news, read[i].Event)
+		news = append(news, read[i].Frame)
+	}
+	if lapped || len(read) == batch {
+		return news, nil, nil
 	}
 	return news, f.changed, f.failure
 }
 
-// read returns entries behind a place. A place that was dropped is lapped: next is then that from which the stream goes on. Without
-// entries, changed is closed with the next change.
-func (f *feed) read(place uint64) (read []events.Entry, next uint64, lapped bool, changed <-chan struct{}) {
+// read returns messages behind a place. A place that was dropped is lapped: next is then that from which the stream goes on. Without
+// messages, changed is closed with the next change.
+func (f *feed) read(place uint64) (read []events.Message, next uint64, lapped bool, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	read, next, lapped = f.ring.Read(place, batch)

@@ -225,7 +225,7 @@ func TestALappedStreamIsToldSo(t *testing.T) {
 		}
 	}
 	news, _, _ := f.next(&slow)
-	if len(news) != 1 || news[0].Type != wire.EventResync || news[0].Namespace != "shop" {
+	if len(news) != 1 || news[0].Type != wire.EventResync || eventOf(t, news[0]).Namespace != "shop" {
 		t.Errorf("a stream that was lapped gets %+v", news)
 	}
 	if news, _, _ := f.next(&slow); len(news) != 0 {
@@ -279,4 +279,14 @@ func TestAnEventAfterAPauseWakesAStreamAtOnce(t *testing.T) {
 			<-time.After(newsEvery)
 		}
 	})
+}
+
+func TestTheStreamsOfAFeedShareTheBytesOfAnEvent(t *testing.T) {
+	f := newFeed(newCluster(t, interceptor.Funcs{}), nil, "")
+	f.take(&followedKinds[0], newPlan("shop", "plan"))
+	one, _, _ := f.next(&position{})
+	other, _, _ := f.next(&position{})
+	if len(one) != 1 || len(other) != 1 || &one[0].Text[0] != &other[0].Text[0] {
+		t.Errorf("two streams have the events %+v and %+v", one, other)
+	}
 }

@@ -12,16 +12,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/plumbline-dev/plumbline/internal/httpapi/events"
-	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 )
 
 // hearing is the part of a feed that one stream hears.
 type hearing interface {
 	// subscribe returns the position behind an event, see feed.subscribe.
-	subscribe(last *events.ID) (at position, first []wire.Event)
-	// hear returns the events behind a position, and moves the position. Without any, changed is closed with the next
-	// change, and failure is why the stream ends.
-	hear(ctx context.Context, at *position) (news []wire.Event, changed <-chan struct{}, failure error)
+	subscribe(last *events.ID) (at position, first []events.Frame)
+	// hear returns the events behind a position, and moves the position. changed is closed with the next change, and nil where
+	// further events may wait behind these. failure is why the stream ends.
+	hear(ctx context.Context, at *position) (news []events.Frame, changed <-chan struct{}, failure error)
 	// wake tells when to hear again without a change.
 	wake() <-chan time.Time
 	leave()
@@ -30,7 +29,7 @@ type hearing interface {
 // whole hears each event of a feed: the feed is that of the caller.
 type whole struct{ *feed }
 
-func (w whole) hear(_ context.Context, at *position) (news []wire.Event, changed <-chan struct{}, failure error) {
+func (w whole) hear(_ context.Context, at *position) (news []events.Frame, changed <-chan struct{}, failure error) {
 	return w.next(at)
 }
 
@@ -50,7 +49,7 @@ type filtered struct {
 	granted  map[scope]bool
 	reviewed time.Time
 	// notices are those that the stream has not got yet.
-	notices []wire.Event
+	notices []events.Frame
 	// A caller whose rights cannot be asked for hears no event before heldUntil; pause is how long that was last.
 	heldUntil time.Time
 	pause     time.Duration
@@ -149,7 +148,7 @@ func (h *filtered) review(ctx context.Context) error {
 	if err := h.caller.Renew(ctx); err != nil {
 		return err
 	}
-	before, notices := h.granted, []wire.Event(nil)
+	before, notices := h.granted, []events.Frame(nil)
 	h.granted = map[scope]bool{}
 	for _, of := range slices.SortedFunc(maps.Keys(before), func(x, y scope) int {
 		return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.namespace, y.namespace))
@@ -180,7 +179,7 @@ func kindNamed(kind string) *followed {
 	return &followedKinds[slices.IndexFunc(followedKinds, func(k followed) bool { return k.kind == kind })]
 }
 
-func (h *filtered) hear(ctx context.Context, at *position) (news []wire.Event, changed <-chan struct{}, failure error) {
+func (h *filtered) hear(ctx context.Context, at *position) (news []events.Frame, changed <-chan struct{}, failure error) {
 	defer h.setTimer()
 	now := time.Now()
 	switch until := h.caller.Until(); {
@@ -212,12 +211,12 @@ func (h *filtered) hear(ctx context.Context, at *position) (news []wire.Event, c
 
 // readAllowed returns the events behind a position that the caller may hear. With an error, the position is before the event
 // whose right could not be asked for.
-func (h *filtered) readAllowed(ctx context.Context, at *position) (news []wire.Event, changed <-chan struct{}, err error) {
+func (h *filtered) readAllowed(ctx context.Context, at *position) (news []events.Frame, changed <-chan struct{}, err error) {
 	for {
 		read, next, lapped, changed := h.read(at.place)
 		if lapped {
 			at.place = next
-			return []wire.Event{h.resync(h.namespace)}, nil, nil
+			return []events.Frame{h.resync(h.namespace)}, nil, nil
 		}
 		for i := range read {
 			allowed, err := h.allows(ctx, &read[i])
@@ -226,28 +225,30 @@ func (h *filtered) readAllowed(ctx context.Context, at *position) (news []wire.E
 			}
 			at.place++
 			if allowed {
-				news = append(news, read[i].Event)
+				news = append(news, read[i].Frame)
 			}
 		}
-		if len(news) > 0 || len(read) == 0 {
+		switch {
+		case len(read) < batch:
 			return news, changed, nil
+		case len(news) > 0: // further events may wait
+			return news, nil, nil
 		}
 	}
 }
 
 // allows tells whether the caller may hear an event.
-func (h *filtered) allows(ctx context.Context, e *events.Entry) (bool, error) {
-	namespace := e.Event.Namespace
-	if h.namespace != "" && h.namespace != namespace {
+func (h *filtered) allows(ctx context.Context, m *events.Message) (bool, error) {
+	if h.namespace != "" && h.namespace != m.Namespace {
 		return false, nil
 	}
-	if h.granted[scope{e.Kind, ""}] {
+	if h.granted[scope{m.Kind, ""}] {
 		return true, nil
 	}
-	if granted, known := h.granted[scope{e.Kind, namespace}]; known {
+	if granted, known := h.granted[scope{m.Kind, m.Namespace}]; known {
 		return granted, nil
 	}
-	withheld, err := h.ask(ctx, kindNamed(e.Kind), namespace)
+	withheld, err := h.ask(ctx, kindNamed(m.Kind), m.Namespace)
 	return err == nil && withheld == nil, err
 }
 

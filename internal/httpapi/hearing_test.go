@@ -4,6 +4,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -83,6 +84,15 @@ func (p *plansIn) tell(namespace string) string {
 	return name
 }
 
+// eventOf reads the event of a frame.
+func eventOf(t *testing.T, f events.Frame) (e wire.Event) {
+	t.Helper()
+	if err := json.Unmarshal(f.Body, &e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
 // step is one of the world around a stream.
 type step struct{ does, namespace string }
 
@@ -104,7 +114,7 @@ func play(t *testing.T, base *inMemory, of string, steps []step) string {
 			news, _, failure := h.hear(t.Context(), &at)
 			for i := range news {
 				if news[i].Type == wire.EventPlanCreated {
-					heard = append(heard, news[i].Name)
+					heard = append(heard, eventOf(t, news[i]).Name)
 				}
 			}
 			if len(news) == 0 || failure != nil {
@@ -182,7 +192,8 @@ func TestAFilteredStreamThatWasLappedIsToldSoOnce(t *testing.T) {
 	for range 2 {
 		news, _, failure := h.hear(t.Context(), &at)
 		for i := range news {
-			heard = append(heard, fmt.Sprint(news[i].Type, " ", news[i].Namespace, news[i].Name, failure))
+			e := eventOf(t, news[i])
+			heard = append(heard, fmt.Sprint(e.Type, " ", e.Namespace, e.Name, failure))
 		}
 		plans.tell("shop")
 	}

@@ -217,10 +217,11 @@ func TestAPolicyActsWithTheRightsOfTheCaller(t *testing.T) {
 		groups           []string
 		reason           string
 	}{
-		"all groups":         {"activate", ``, "Active", "alice", []string{"sre", "dev"}, ""},
-		"some groups":        {"activate", `{"groups":["dev"],"reason":"INC-9"}`, "Active", "alice", []string{"dev"}, "INC-9"},
-		"no groups":          {"activate", `{"groups":[]}`, "Active", "alice", nil, ""},
-		"a policy that ends": {"deactivate", `{"reason":"done"}`, "ObserveOnly", "alice", nil, "done"},
+		"all groups":              {"activate", ``, "Active", "alice", []string{"sre", "dev"}, ""},
+		"some groups":             {"activate", `{"groups":["dev"],"reason":"INC-9"}`, "Active", "alice", []string{"dev"}, "INC-9"},
+		"no groups":               {"activate", `{"groups":[]}`, "Active", "alice", nil, ""},
+		"a policy that ends":      {"deactivate", `{"reason":"done"}`, "ObserveOnly", "alice", nil, "done"},
+		"a policy that is halted": {"halt", `{"reason":"INC-9"}`, "Halted", "alice", nil, "INC-9"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -4,8 +4,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -186,23 +184,17 @@ func takesEvents(r *http.Request) bool {
 	return accept == "" || slices.ContainsFunc([]string{eventType, "text/*", "*/*"}, func(media string) bool { return strings.Contains(accept, media) })
 }
 
-func (s *streams) sendAll(ctx context.Context, to sink, news []wire.Event) error {
+// sendAll sends events, of which another stream may send the same bytes.
+func (s *streams) sendAll(ctx context.Context, to sink, news []events.Frame) error {
+	if len(news) == 0 {
+		return nil
+	}
 	for i := range news {
 		if news[i].Type == wire.EventResync {
 			s.counts.resyncs.Inc()
 		}
-		body, err := json.Marshal(&news[i])
-		if err != nil {
-			return fmt.Errorf("encoding an event: %w", err)
-		}
-		if err := to.send(ctx, body, news[i].ID); err != nil {
-			return &sinkError{err}
-		}
 	}
-	if len(news) == 0 {
-		return nil
-	}
-	if err := to.flush(); err != nil {
+	if err := to.send(ctx, news); err != nil {
 		return &sinkError{err}
 	}
 	return nil

@@ -4,9 +4,7 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -36,44 +34,35 @@ func (s *streams) serveEvents(w http.ResponseWriter, r *http.Request, l *listeni
 }
 
 // begin has the caller see at once that the stream is open. A browser notes the id, and has no event for it.
-func (e *eventSource) begin() error { return e.tell(": plumbline\nid: " + e.begun + "\n\n") }
+func (e *eventSource) begin() error {
+	return e.writeTexts([]byte(": plumbline\nid: " + e.begun + "\n\n"))
+}
 
-func (e *eventSource) send(_ context.Context, body []byte, id string) error {
-	text := "data: " + string(body) + "\n\n"
-	if id != "" {
-		text = "id: " + id + "\n" + text
+func (e *eventSource) send(_ context.Context, news []events.Frame) error {
+	texts := make([][]byte, 0, len(news))
+	for i := range news {
+		texts = append(texts, news[i].Text)
 	}
-	return e.write(text)
+	return e.writeTexts(texts...)
 }
 
 // end tells why the stream ends, by a last event: the protocol has no codes.
 func (e *eventSource) end(last *wire.Event) {
-	if body, err := json.Marshal(last); err == nil {
-		_ = e.tell("data: " + string(body) + "\n\n") // the caller may be gone
-	}
+	_ = e.writeTexts(events.NewFrame(last).Text) // the caller may be gone
 }
 
-func (e *eventSource) ping(context.Context) error { return e.tell(": ping\n\n") }
+func (e *eventSource) ping(context.Context) error { return e.writeTexts([]byte(": ping\n\n")) }
 
-// tell writes a text, and sends it.
-func (e *eventSource) tell(text string) error {
-	if err := e.write(text); err != nil {
-		return err
-	}
-	return e.flush()
-}
-
-func (e *eventSource) write(text string) error {
+// writeTexts writes texts, and sends them at once.
+func (e *eventSource) writeTexts(texts ...[]byte) error {
 	if err := e.control.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
 		return fmt.Errorf("bounding a write: %w", err)
 	}
-	if _, err := io.WriteString(e.ResponseWriter, text); err != nil {
-		return fmt.Errorf("writing an event: %w", err)
+	for _, text := range texts {
+		if _, err := e.Write(text); err != nil {
+			return fmt.Errorf("writing an event: %w", err)
+		}
 	}
-	return nil
-}
-
-func (e *eventSource) flush() error {
 	if err := e.control.Flush(); err != nil {
 		return fmt.Errorf("writing an event: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/plumbline-dev/plumbline/internal/httpapi/events"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 )
 
@@ -51,7 +52,17 @@ func (s *socket) end(last *wire.Event) {
 	_ = s.Close(websocket.StatusCode(last.Code), last.Message) // the caller may be gone
 }
 
-func (s *socket) send(ctx context.Context, body []byte, _ string) error {
+// send writes each event at once: the library has no write of several messages.
+func (s *socket) send(ctx context.Context, news []events.Frame) error {
+	for i := range news {
+		if err := s.writeMessage(ctx, news[i].Body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *socket) writeMessage(ctx context.Context, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
 	if err := s.Write(ctx, websocket.MessageText, body); err != nil {
@@ -59,9 +70,6 @@ func (s *socket) send(ctx context.Context, body []byte, _ string) error {
 	}
 	return nil
 }
-
-// flush has no work: each message is written at once.
-func (s *socket) flush() error { return nil }
 
 func (s *socket) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plumbline-dev/plumbline/internal/httpapi/events"
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 )
 
@@ -181,9 +182,7 @@ func (s *streams) wait(ctx context.Context) {
 // sink is the connection of a stream. Each of its writes ends within writeWithin.
 type sink interface {
 	begin() error
-	// send may keep an event until flush.
-	send(ctx context.Context, body []byte, id string) error
-	flush() error
+	send(ctx context.Context, news []events.Frame) error
 	ping(ctx context.Context) error
 	end(last *wire.Event)
 }
@@ -196,7 +195,7 @@ type listening struct {
 	begun time.Time
 	at    position
 	// first are the notices that the stream begins with.
-	first []wire.Event
+	first []events.Frame
 }
 
 // tell sends events until the stream ends, and tells the caller why it does.
@@ -234,7 +233,7 @@ func (s *streams) pump(ctx context.Context, l *listening, to sink) error {
 		switch {
 		case s.isEnded(): // also a stream that always has news
 			return errEnded
-		case len(news) > 0:
+		case len(news) > 0 && changed == nil:
 			continue
 		case failure != nil:
 			return failure

@@ -41,6 +41,8 @@ func writes() []operation {
 			examplePolicy, `{"groups":["sre"],"reason":"INC-9, agreed with ops"}`, setMode(v1alpha1.PolicyModeActive), done),
 		write(http.MethodPost, ofPolicies+"/{id}/deactivate", "deactivate-policy", "Let a policy observe alone", "Remediation",
 			examplePolicy, exampleReason, setMode(v1alpha1.PolicyModeObserveOnly), done),
+		write(http.MethodPost, ofPolicies+"/{id}/halt", "halt-policy", "Stop a policy at once, also its plans under way", "Remediation",
+			examplePolicy, exampleReason, setMode(v1alpha1.PolicyModeHalted), done),
 
 		write(http.MethodPost, ofPlans+"/{id}/execute", "execute-plan", "Begin a plan that waits", "Remediation", examplePlan, exampleReason, askPlan(v1alpha1.PlanExecute), asked),
 		write(http.MethodPost, ofPlans+"/{id}/pause", "pause-plan", "Begin no further step of a plan", "Remediation", examplePlan, exampleReason, askPlan(v1alpha1.PlanPause), asked),

@@ -64,15 +64,11 @@ func (o *BrowserOptions) Sessions(passive clock.PassiveClock) (*Sessions, error)
 	if o.SessionKeysFile == "" {
 		return nil, nil //nolint:nilnil // none is served
 	}
-	text, err := os.ReadFile(o.SessionKeysFile)
+	file, err := openKeyFile(o.SessionKeysFile)
 	if err != nil {
-		return nil, fmt.Errorf("reading the keys of sessions: %w", err)
+		return nil, err
 	}
-	keys, err := session.ParseKeys(text)
-	if err != nil {
-		return nil, fmt.Errorf("reading the keys of sessions: %w", err)
-	}
-	s := &Sessions{Keys: keys}
+	s := &Sessions{Keys: file.keys, file: file}
 	if o.OIDCIssuer == "" {
 		return s, nil
 	}
@@ -102,4 +98,6 @@ type Sessions struct {
 	Keys *session.Keys
 	// Issuer is that of OpenID Connect; nil if there is none.
 	Issuer *oidc.Provider
+	// file has the keys; nil for keys that do not change.
+	file *keyFile
 }

@@ -81,6 +81,12 @@ func (w *Server) Run(ctx context.Context, listener net.Listener) error {
 		w.api.Follow(serving)
 		return nil
 	})
+	if s := w.setup.Sessions; s != nil && s.file != nil {
+		group.Go(func() error {
+			s.file.followFile(serving, w.setup.Clock, w.setup.Log)
+			return nil
+		})
+	}
 	group.Go(func() error {
 		defer stop()
 		return w.serve(ctx, serving, listener)

@@ -4,6 +4,7 @@ package chart
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,6 +120,34 @@ func TestTheDashboardIsTheFile(t *testing.T) {
 	}
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("(-file +chart):\n%s", diff)
+	}
+}
+
+func TestTheDashboardLinksToTheConsole(t *testing.T) {
+	dashboard := func(set ...string) (d map[string]any) {
+		t.Helper()
+		raw := convert[corev1.ConfigMap](t, find(t, template(t, append([]string{"--set", "monitoring.dashboard.enabled=true"}, set...)...), "ConfigMap", "plumbline-dashboard")).Data["plumbline.json"]
+		if err := json.Unmarshal([]byte(raw), &d); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	linked := dashboard("--set", "monitoring.dashboard.consoleURL=https://plumbline.example.com")
+	var got []string
+	for _, link := range linked["links"].([]any) { //nolint:forcetypeassert // a list, or the test fails
+		of := link.(map[string]any) //nolint:forcetypeassert // the same
+		got = append(got, fmt.Sprint(of["title"], " ", of["url"], " ", of["type"]))
+	}
+	want := []string{
+		"Drift https://plumbline.example.com/drift link", "Fleet https://plumbline.example.com/ link",
+		"Plans https://plumbline.example.com/plans link", "Releases https://plumbline.example.com/releases link",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("links (-want +got):\n%s", diff)
+	}
+	delete(linked, "links")
+	if diff := cmp.Diff(dashboard(), linked); diff != "" {
+		t.Errorf("the rest (-without +with):\n%s", diff)
 	}
 }
 

@@ -63,6 +63,16 @@ func (r *Replica) Page(_ context.Context, q serve.Query) (page []serve.Connected
 	return page, false
 }
 
+// Routes answers at the port of the replica.
+func (r *Replica) Routes(name string, now func() time.Time) http.Handler {
+	h := proxieshttp.New(name, now)
+	h.Show(r)
+	mux := http.NewServeMux()
+	mux.Handle("/", h.Routes())
+	mux.Handle(historyhttp.Prefix, historyhttp.Routes(name, r))
+	return mux
+}
+
 // Mesh is a discovery server of several replicas, by the names of their pods, and the pods of a cluster.
 type Mesh struct {
 	Replicas map[string]*Replica
@@ -96,13 +106,8 @@ func (m *Mesh) Forward(t *testing.T) func(portforward.Target) *http.Client {
 			if of.Away != nil {
 				return nil, of.Away
 			}
-			h := proxieshttp.New(target.Pod, func() time.Time { return Now })
-			h.Show(of)
-			mux := http.NewServeMux()
-			mux.Handle("/", h.Routes())
-			mux.Handle(historyhttp.Prefix, historyhttp.Routes(target.Pod, of))
 			w := httptest.NewRecorder()
-			mux.ServeHTTP(w, r)
+			of.Routes(target.Pod, func() time.Time { return Now }).ServeHTTP(w, r)
 			return w.Result(), nil
 		})}
 	}

@@ -26,9 +26,12 @@ const (
 	confirmedInput = "confirmed"
 )
 
+// editInputs are those of the form beside the fields.
+var editInputs = []string{versionInput, shownInput, confirmedInput}
+
 // editVerb replaces a policy, after a dry run and a look at the changes.
 func editVerb() verb {
-	v := verb{name: "edit", sent: "save the policy", inputs: []string{versionInput, shownInput, confirmedInput}, asks: readEdit, hasValues: true, request: replacementOf}
+	v := verb{name: "edit", sent: "save the policy", inputs: slices.Clone(editInputs), asks: readEdit, hasValues: true, request: replacementOf}
 	for i := range view.PolicyFields {
 		if f := &view.PolicyFields[i]; f.IsSeveral {
 			v.several = append(v.several, f.Name)

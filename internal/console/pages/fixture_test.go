@@ -155,7 +155,7 @@ func ofWire[T client.Object](t *testing.T, name string, object T) T {
 // targets is a request for each page, in the names of the golden files.
 var targets = map[string]string{
 	"fleet": "/", "drift": "/drift", "drift-filtered": "/drift?namespace=shop&severity=High&actor=bob&state=Drifted", "object": "/objects/shop/deployments.apps.web",
-	"object-missing": "/objects/shop/deployments.apps.gone", "plans": "/plans", "plan": "/plans/shop/eventful", "policies": "/policies", "policy": "/policies/production",
+	"object-missing": "/objects/shop/deployments.apps.gone", "plans": "/plans", "plan": "/plans/shop/eventful", "policies": "/policies", "policy": "/policies/production", "new-policy": "/new-policy",
 	"releases": "/releases", "release": "/releases/shop/web", "assessments": "/assessments", "assessment": "/assessments/shop/production-e82871e6b1-0", "whoami": "/whoami?namespace=shop",
 	"remediate": "/objects/shop/deployments.apps.web/remediate?policy=production", "activate": "/policies/production/activate", "approve": "/releases/shop/web/approve",
 	"promote": "/releases/shop/web/promote?variation=B", "sent": "/plans/shop/later?sent=pause", "edit": "/policies/production/edit",

@@ -37,6 +37,9 @@ type verb struct {
 	queries []string
 	// hasValues says that the page that asks again has the values of the form already.
 	hasValues bool
+	// creates says that the form makes the object, so the path names none. leads is the path of the page of the object then.
+	creates bool
+	leads   func(*reader) string
 }
 
 // request is one to the REST API of the console.
@@ -77,11 +80,19 @@ func (p *Pages) submit(w http.ResponseWriter, r *http.Request, row *page, v *ver
 		return
 	}
 	if err == nil {
-		w.Header().Set("Location", strings.TrimSuffix(r.URL.EscapedPath(), "/"+v.name)+"?"+sentQuery+"="+v.name)
+		w.Header().Set("Location", v.pageAfter(in))
 		w.WriteHeader(http.StatusSeeOther)
 		return
 	}
 	p.showRefusal(w, in, row, v, httpapi.ProblemOf(p.log, err)) //nolint:contextcheck // the reader is the context
+}
+
+// pageAfter is the address of the page that shows the outcome.
+func (v *verb) pageAfter(in *reader) string {
+	if v.creates {
+		return v.leads(in)
+	}
+	return strings.TrimSuffix(in.request.URL.EscapedPath(), "/"+v.name) + "?" + sentQuery + "=" + v.name
 }
 
 // showRefusal shows the page of a form that was refused.
@@ -104,9 +115,12 @@ func (p *Pages) showRefusal(w http.ResponseWriter, in *reader, row *page, v *ver
 
 // carryOut sends the request of a form to the REST API.
 func (p *Pages) carryOut(in *reader, v *verb) error {
-	key, err := in.key("object")
-	if err != nil {
-		return err
+	var key client.ObjectKey
+	var err error
+	if !v.creates {
+		if key, err = in.key("object"); err != nil {
+			return err
+		}
 	}
 	request, err := v.request(in, key)
 	if err != nil {

@@ -28,7 +28,7 @@ func workshop(t *testing.T) clitest.Cluster {
 	t.Helper()
 	f := shop(t)
 	f.Objects = append(f.Objects, clitest.PlanOf("paused", clitest.InPhase(v1alpha1.PlanPaused), clitest.Asked(v1alpha1.PlanPause, "bob", "")), clitest.PlanOf("ended", clitest.InPhase(v1alpha1.PlanSucceeded)),
-		clitest.PolicyOf("account", clitest.ActsAs("ops/fixer")), clitest.LedgerFor("staging", actions.ScopeEnvironment),
+		clitest.PolicyOf("account", clitest.ActsAs("ops/fixer")), clitest.PolicyOf("back", clitest.ActiveBy("alice"), func(p *v1alpha1.RemediationPolicy) { p.Spec.Action = v1alpha1.ActionRollback }), clitest.LedgerFor("staging", actions.ScopeEnvironment),
 		clitest.BaselineOf("away", func(b *v1alpha1.Baseline) {
 			b.Status.Quarantine = &v1alpha1.Quarantine{Token: "plan-0", By: "RemediationPlan/p", Reason: "an image of nobody", StartTime: clitest.Before(time.Minute)}
 		}))
@@ -55,6 +55,17 @@ func controlOf(name string) func(*browser) any {
 
 func rolloutControl(b *browser) any {
 	return *stored(b, &v1alpha1.ABRelease{}, "web").Spec.Rollout.Control
+}
+
+// requestOf is the only request for a remediation that is stored.
+func requestOf(b *browser) any {
+	var all v1alpha1.RemediationRequestList
+	clitest.Must(b.t, b.List(b.t.Context(), &all))
+	if len(all.Items) != 1 {
+		return len(all.Items)
+	}
+	s := all.Items[0].Spec
+	return []any{s.PolicyName, s.RequestedBy, s.Reason, s.Targets}
 }
 
 func isPaused(b *browser) any {
@@ -99,19 +110,16 @@ func TestAFormAsksInTheNameOfTheCaller(t *testing.T) {
 		"an object is checked": {web, "check", nil, func(b *browser) any {
 			return stored(b, &v1alpha1.Baseline{}, "deployments.apps.web").Annotations[v1alpha1.AnnotationCheckRequested] != ""
 		}, true},
-		"an object is remediated": {web, "remediate", url.Values{"reason": {reason}, "policy": {"production"}}, func(b *browser) any {
-			var all v1alpha1.RemediationRequestList
-			clitest.Must(b.t, b.List(b.t.Context(), &all))
-			if len(all.Items) != 1 {
-				return len(all.Items)
-			}
-			s := all.Items[0].Spec
-			return []any{s.PolicyName, s.RequestedBy, s.Reason, s.Targets}
-		}, []any{"production", "alice", reason, []v1alpha1.RequestedTarget{{BaselineName: "deployments.apps.web", DriftedHash: "HASH"}}}},
+		"an object is remediated": {web, "remediate", url.Values{"reason": {reason}, "policy": {"production"}}, requestOf, []any{"production", "alice", reason, []v1alpha1.RequestedTarget{{BaselineName: "deployments.apps.web", DriftedHash: "HASH"}}}},
 		"a policy is deactivated": {"/policies/production", "deactivate", url.Values{"reason": {reason}}, func(b *browser) any {
 			p := stored(b, &v1alpha1.RemediationPolicy{}, "production")
 			return []any{p.Spec.Mode, p.Annotations[v1alpha1.AnnotationModeReason]}
 		}, []any{v1alpha1.PolicyModeObserveOnly, reason}},
+		"a policy is halted": {"/policies/production", "halt", url.Values{"reason": {reason}}, func(b *browser) any {
+			p := stored(b, &v1alpha1.RemediationPolicy{}, "production")
+			return []any{p.Spec.Mode, p.Spec.RequestedBy, p.Annotations[v1alpha1.AnnotationModeReason]}
+		}, []any{v1alpha1.PolicyModeHalted, "alice", reason}},
+		"an object is rolled back to a revision": {web, "remediate", url.Values{"reason": {reason}, "policy": {"back"}, "revisionNumber": {"3"}}, requestOf, []any{"back", "alice", reason, []v1alpha1.RequestedTarget{{BaselineName: "deployments.apps.web", DriftedHash: "HASH", Revision: "deployments.apps.web-3"}}}},
 		"a policy is activated with one group": {"/policies/production", "activate", url.Values{"choose": {"groups"}, "groups": {"sre"}, "reason": {reason}}, func(b *browser) any {
 			p := stored(b, &v1alpha1.RemediationPolicy{}, "production")
 			return []any{p.Spec.Mode, p.Spec.RequestedBy, p.Spec.RequestedByGroups}
@@ -175,38 +183,41 @@ func TestAFormThatIsRefusedIsShownAgain(t *testing.T) {
 		status int
 		words  []string
 	}{
-		"a reason that is too long":     {"/plans/shop/later/cancel", url.Values{"reason": {long}}, 422, []string{`value="` + long + `"`, `aria-invalid="true" aria-describedby="cancel-reason-error" autofocus`, `id="cancel-reason-error"`}},
-		"a plan that has ended":         {"/plans/shop/ended/cancel", url.Values{"reason": {reason}}, 409, []string{`role="alert" tabindex="-1" autofocus>the plan has ended as Succeeded</p>`, `value="` + reason + `"`}},
-		"a state that was not shown":    {"/objects/shop/deployments.apps.web/accept", url.Values{"hash": {"pl1:sha256:old"}, "reason": {reason}}, 409, []string{"it changed since it was shown: now ", `value="` + reason + `"`}},
-		"no state":                      {"/objects/shop/deployments.apps.web/accept", url.Values{"reason": {reason}}, 422, []string{`value="` + reason + `"`}},
-		"an object in sync":             {"/objects/shop/deployments.apps.calm/accept", url.Values{"hash": {"pl1:sha256:old"}}, 409, []string{"is in sync: there is no change to accept"}},
-		"a drift that is none":          {"/objects/shop/deployments.apps.calm/remediate", url.Values{"policy": {"production"}}, 409, []string{"it is in sync: there is no drift to remediate", "Remediate shop/deployment.apps/calm"}},
-		"a policy that is none":         {"/objects/shop/deployments.apps.web/remediate", url.Values{"policy": {"none"}}, 422, []string{"no RemediationPolicy has this id or name"}},
-		"an activation of before":       {"/policies/production/activate", url.Values{"version": {`"x.1"`}, "reason": {reason}}, 412, []string{"another user has changed the object", `value="` + reason + `"`}},
-		"a group of others":             {"/policies/production/activate", url.Values{"choose": {"groups"}, "groups": {"admins"}, "reason": {reason}}, 422, []string{"not in the group", "Activate policy production", `value="` + reason + `"`}},
-		"a group that is not asked for": {"/policies/account/activate", url.Values{"choose": {"groups"}, "groups": {"sre"}}, 422, []string{"its groups cannot be chosen"}},
-		"a run of before":               {"/releases/shop/web/approve", url.Values{"runNumber": {"1"}, "stageNumber": {"1"}, "reason": {reason}}, 409, []string{"run 2 has taken the place of run 1", `value="` + reason + `"`, `name="runNumber" value="2"`}},
-		"a stage that is none":          {"/releases/shop/web/advance", url.Values{"stageNumber": {"9"}}, 422, []string{"run 2 has 2 stages", `id="advance-stageNumber-error"`}},
-		"a stage that is no number":     {"/releases/shop/web/advance", url.Values{"stageNumber": {"next"}}, 422, []string{"it is no number"}},
-		"a skip of a run of before":     {"/releases/shop/web/skip", url.Values{"runNumber": {"1"}, "stageNumber": {"1"}, "reason": {reason}}, 409, []string{"run 2 has taken the place of run 1", `value="` + reason + `"`, `name="runNumber" value="2"`}},
-		"a halt without a reason":       {"/ledgers/plumbline-system/staging/halt", url.Values{"reason": {""}}, 422, []string{`id="halt-reason-error"`, "Remediation of Environment staging"}},
-		"a ledger that is none":         {"/ledgers/plumbline-system/none/halt", url.Values{"reason": {reason}}, 404, []string{"no RemediationLedger has this id or name"}},
-		"a quarantine of before":        {"/objects/shop/deployments.apps.away/lift", url.Values{"token": {"plan-9"}, "reason": {reason}}, 409, []string{"its quarantine changed since it was shown", `value="` + reason + `"`, `name="token" value="plan-0"`}},
-		"no quarantine":                 {"/objects/shop/deployments.apps.web/lift", url.Values{"token": {"plan-0"}}, 409, []string{"the object is not in quarantine"}},
-		"a variation that is none":      {"/releases/shop/web/promote", url.Values{"variation": {"H"}}, 422, []string{"the release has no variation H"}},
-		"a version of before":           {"/policies/production/edit", url.Values{"version": {`"x.1"`}, "confirmed": {"yes"}, "maxTargets": {"7"}}, 412, []string{"another user has changed the object", `name="maxTargets" value="7"`, `value="&#34;` + clitest.PolicyUID + `.3&#34;"`}},
-		"a policy without a version":    {"/policies/production/edit", url.Values{"maxTargets": {"7"}}, 428, []string{`name="maxTargets" value="7"`}},
-		"a limit that is no number":     {"/policies/production/edit", url.Values{"version": {version}, "maxTargets": {"many"}}, 422, []string{`id="edit-maxTargets-error"`, `name="maxTargets" value="many"`}},
-		"a trigger that is none":        {"/policies/production/edit", url.Values{"version": {version}, "trigger": {"sometimes"}}, 422, []string{`id="edit-trigger-error"`}},
-		"a duration that is none":       {"/policies/production/edit", url.Values{"version": {version}, "minimumDriftAge": {"soon"}}, 422, []string{`id="edit-minimumDriftAge-error"`, `value="soon"`}},
-		"an input that is none":         {"/plans/shop/later/cancel", url.Values{"verb": {"Execute"}}, 400, []string{"the form takes each of these inputs once: reason"}},
-		"an input that comes twice":     {"/plans/shop/later/cancel", url.Values{"reason": {"a", "b"}}, 400, []string{"the form takes each of these inputs once: reason"}},
-		"a text that is no UTF-8":       {"/plans/shop/later/cancel", url.Values{"reason": {"\xff"}}, 422, []string{"a value of the form is no UTF-8"}},
-		"a form of 80 KiB":              {"/plans/shop/later/cancel", url.Values{"reason": {strings.Repeat("x", 80<<10)}}, 413, []string{"a form has at most 65536 bytes"}},
-		"a query beside the form":       {"/plans/shop/later/cancel?reason=x", nil, 400, []string{"the page takes no query"}},
-		"a plan that is none":           {"/plans/shop/none/cancel", nil, 404, []string{"no RemediationPlan has this id or name"}},
-		"a name that leads upwards":     {"/plans/shop/%2E%2E%2Fpods/cancel", nil, 404, []string{"can have this name"}},
-		"markup as a reason":            {"/plans/shop/ended/cancel", url.Values{"reason": {`"><script>alert(1)</script>`}}, 409, []string{`value="&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"`}},
+		"a reason that is too long":                      {"/plans/shop/later/cancel", url.Values{"reason": {long}}, 422, []string{`value="` + long + `"`, `aria-invalid="true" aria-describedby="cancel-reason-error" autofocus`, `id="cancel-reason-error"`}},
+		"a plan that has ended":                          {"/plans/shop/ended/cancel", url.Values{"reason": {reason}}, 409, []string{`role="alert" tabindex="-1" autofocus>the plan has ended as Succeeded</p>`, `value="` + reason + `"`}},
+		"a state that was not shown":                     {"/objects/shop/deployments.apps.web/accept", url.Values{"hash": {"pl1:sha256:old"}, "reason": {reason}}, 409, []string{"it changed since it was shown: now ", `value="` + reason + `"`}},
+		"no state":                                       {"/objects/shop/deployments.apps.web/accept", url.Values{"reason": {reason}}, 422, []string{`value="` + reason + `"`}},
+		"an object in sync":                              {"/objects/shop/deployments.apps.calm/accept", url.Values{"hash": {"pl1:sha256:old"}}, 409, []string{"is in sync: there is no change to accept"}},
+		"a drift that is none":                           {"/objects/shop/deployments.apps.calm/remediate", url.Values{"policy": {"production"}}, 409, []string{"it is in sync: there is no drift to remediate", "Remediate shop/deployment.apps/calm"}},
+		"a revision of a policy that does not roll back": {"/objects/shop/deployments.apps.web/remediate", url.Values{"policy": {"production"}, "revisionNumber": {"3"}}, 422, []string{"policy production does not roll back: its action is reconcile", "Not now: a revision is for a policy that rolls back"}},
+		"a revision that is not kept":                    {"/objects/shop/deployments.apps.web/remediate", url.Values{"policy": {"back"}, "revisionNumber": {"9"}, "reason": {reason}}, 422, []string{"revision 9 of shop.deployments.apps.web does not exist or is no longer kept", `value="` + reason + `"`}},
+		"a revision that is no number":                   {"/objects/shop/deployments.apps.web/remediate", url.Values{"policy": {"back"}, "revisionNumber": {"newest"}}, 422, []string{"it is no number"}},
+		"a policy that is none":                          {"/objects/shop/deployments.apps.web/remediate", url.Values{"policy": {"none"}}, 422, []string{"no RemediationPolicy has this id or name"}},
+		"an activation of before":                        {"/policies/production/activate", url.Values{"version": {`"x.1"`}, "reason": {reason}}, 412, []string{"another user has changed the object", `value="` + reason + `"`}},
+		"a group of others":                              {"/policies/production/activate", url.Values{"choose": {"groups"}, "groups": {"admins"}, "reason": {reason}}, 422, []string{"not in the group", "Activate policy production", `value="` + reason + `"`}},
+		"a group that is not asked for":                  {"/policies/account/activate", url.Values{"choose": {"groups"}, "groups": {"sre"}}, 422, []string{"its groups cannot be chosen"}},
+		"a run of before":                                {"/releases/shop/web/approve", url.Values{"runNumber": {"1"}, "stageNumber": {"1"}, "reason": {reason}}, 409, []string{"run 2 has taken the place of run 1", `value="` + reason + `"`, `name="runNumber" value="2"`}},
+		"a stage that is none":                           {"/releases/shop/web/advance", url.Values{"stageNumber": {"9"}}, 422, []string{"run 2 has 2 stages", `id="advance-stageNumber-error"`}},
+		"a stage that is no number":                      {"/releases/shop/web/advance", url.Values{"stageNumber": {"next"}}, 422, []string{"it is no number"}},
+		"a skip of a run of before":                      {"/releases/shop/web/skip", url.Values{"runNumber": {"1"}, "stageNumber": {"1"}, "reason": {reason}}, 409, []string{"run 2 has taken the place of run 1", `value="` + reason + `"`, `name="runNumber" value="2"`}},
+		"a halt without a reason":                        {"/ledgers/plumbline-system/staging/halt", url.Values{"reason": {""}}, 422, []string{`id="halt-reason-error"`, "Remediation of Environment staging"}},
+		"a ledger that is none":                          {"/ledgers/plumbline-system/none/halt", url.Values{"reason": {reason}}, 404, []string{"no RemediationLedger has this id or name"}},
+		"a quarantine of before":                         {"/objects/shop/deployments.apps.away/lift", url.Values{"token": {"plan-9"}, "reason": {reason}}, 409, []string{"its quarantine changed since it was shown", `value="` + reason + `"`, `name="token" value="plan-0"`}},
+		"no quarantine":                                  {"/objects/shop/deployments.apps.web/lift", url.Values{"token": {"plan-0"}}, 409, []string{"the object is not in quarantine"}},
+		"a variation that is none":                       {"/releases/shop/web/promote", url.Values{"variation": {"H"}}, 422, []string{"the release has no variation H"}},
+		"a version of before":                            {"/policies/production/edit", url.Values{"version": {`"x.1"`}, "confirmed": {"yes"}, "maxTargets": {"7"}}, 412, []string{"another user has changed the object", `name="maxTargets" value="7"`, `value="&#34;` + clitest.PolicyUID + `.3&#34;"`}},
+		"a policy without a version":                     {"/policies/production/edit", url.Values{"maxTargets": {"7"}}, 428, []string{`name="maxTargets" value="7"`}},
+		"a limit that is no number":                      {"/policies/production/edit", url.Values{"version": {version}, "maxTargets": {"many"}}, 422, []string{`id="edit-maxTargets-error"`, `name="maxTargets" value="many"`}},
+		"a trigger that is none":                         {"/policies/production/edit", url.Values{"version": {version}, "trigger": {"sometimes"}}, 422, []string{`id="edit-trigger-error"`}},
+		"a duration that is none":                        {"/policies/production/edit", url.Values{"version": {version}, "minimumDriftAge": {"soon"}}, 422, []string{`id="edit-minimumDriftAge-error"`, `value="soon"`}},
+		"an input that is none":                          {"/plans/shop/later/cancel", url.Values{"verb": {"Execute"}}, 400, []string{"the form takes each of these inputs once: reason"}},
+		"an input that comes twice":                      {"/plans/shop/later/cancel", url.Values{"reason": {"a", "b"}}, 400, []string{"the form takes each of these inputs once: reason"}},
+		"a text that is no UTF-8":                        {"/plans/shop/later/cancel", url.Values{"reason": {"\xff"}}, 422, []string{"a value of the form is no UTF-8"}},
+		"a form of 80 KiB":                               {"/plans/shop/later/cancel", url.Values{"reason": {strings.Repeat("x", 80<<10)}}, 413, []string{"a form has at most 65536 bytes"}},
+		"a query beside the form":                        {"/plans/shop/later/cancel?reason=x", nil, 400, []string{"the page takes no query"}},
+		"a plan that is none":                            {"/plans/shop/none/cancel", nil, 404, []string{"no RemediationPlan has this id or name"}},
+		"a name that leads upwards":                      {"/plans/shop/%2E%2E%2Fpods/cancel", nil, 404, []string{"can have this name"}},
+		"markup as a reason":                             {"/plans/shop/ended/cancel", url.Values{"reason": {`"><script>alert(1)</script>`}}, 409, []string{`value="&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, workshop(t), alice())

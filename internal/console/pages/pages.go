@@ -65,6 +65,7 @@ func table() []page {
 		{view.PlansPath + "/{namespace}/{name}", "Plan", view.PlansPath, nil, readPlan, planVerbs()},
 		{view.PoliciesPath, "Policies", view.PoliciesPath, nil, readPolicies, nil},
 		{view.PoliciesPath + "/{name}", "Policy", view.PoliciesPath, []string{"namespace"}, readPolicy, policyVerbs()},
+		{view.NewPolicyPath, "New", view.PoliciesPath, nil, readCreation, []verb{createVerb()}},
 		{view.ReleasesPath, "Releases", view.ReleasesPath, []string{"namespace"}, readReleases, nil},
 		{view.ReleasesPath + "/{namespace}/{name}", "Release", view.ReleasesPath, nil, readRelease, releaseVerbs()},
 		{view.AssessmentsPath, "Assessments", view.AssessmentsPath, []string{"namespace", "verdict"}, readAssessments, nil},

@@ -40,7 +40,7 @@ import (
 var bases = map[string]string{
 	"activate": "policy", "activate-author": "policy", "approve": "release", "cancel-refused": "sent", "drift-filtered": "drift",
 	"object-owner": "object", "object-quarantined": "object", "plan-operator": "sent", "promote": "release", "proxies-filtered": "proxies", "release-owner": "release",
-	"remediate-write": "remediate", "whoami-session": "whoami",
+	"new-policy-author": "new-policy", "remediate-write": "remediate", "whoami-session": "whoami",
 }
 
 // checkGolden compares a page with its golden file, or the difference from its base with that of the file.

@@ -28,6 +28,13 @@ func readRemediation(r *reader) (view.Page, error) {
 		return view.Page{}, wire.NewProblem(wire.BadRequest, "choose the policy that remediates the object")
 	}
 	in := view.Remediation{Baseline: b, PolicyName: name}
+	revision, err := numberOf[int64](r, revisionInput)
+	if err != nil || revision != nil && *revision < 1 {
+		return view.Page{}, wire.NewProblem(wire.BadRequest, "a revision has a number from 1 on")
+	}
+	if revision != nil {
+		in.Revision = *revision
+	}
 	policy, err := httpapi.ReadOne(r, r.Cluster, "RemediationPolicy", &v1alpha1.RemediationPolicy{}, "", name)
 	switch {
 	case err == nil:
@@ -37,7 +44,7 @@ func readRemediation(r *reader) (view.Page, error) {
 	default:
 		return view.Page{}, err
 	}
-	if in.Policy != nil && actions.RefuseRemediation(b) == "" {
+	if in.Policy != nil && in.RefuseRevision() == "" && actions.RefuseRemediation(b) == "" {
 		if err := r.preview(&in); err != nil {
 			return view.Page{}, err
 		}
@@ -52,9 +59,12 @@ func (r *reader) preview(in *view.Remediation) error {
 	if err != nil {
 		return err
 	}
-	request := actions.NewRemediationRequests(in.PolicyName, user, "", []*v1alpha1.Baseline{in.Baseline})[0]
+	requests := actions.NewRemediationRequests(in.PolicyName, user, "", []*v1alpha1.Baseline{in.Baseline})
+	if in.Revision > 0 {
+		actions.ChooseRevision(requests, in.Revision)
+	}
 	c := preview.Cluster{Reader: r.Cluster, Mapper: r.Mapper, Targets: r.DryRuns()}
-	if in.Report, err = preview.ReportRequest(r, c, in.Policy, request, preview.Times{Now: r.Now(), Clock: time.Now}); err != nil {
+	if in.Report, err = preview.ReportRequest(r, c, in.Policy, requests[0], preview.Times{Now: r.Now(), Clock: time.Now}); err != nil {
 		in.Unread = r.answerOf(err)
 	}
 	return nil

@@ -75,7 +75,7 @@ func TestAButtonThatTheCallerMayNotPressSaysWhichRightItWants(t *testing.T) {
 		"/plans/shop/ended":                  {map[string]string{"execute": "Not now: the plan has ended as Succeeded.", "pause": "Not now: the plan has ended as Succeeded.", "resume": "Not now: the plan has ended as Succeeded.", "cancel": "Not now: the plan has ended as Succeeded."}, 0},
 		"/objects/shop/deployments.apps.web": {map[string]string{"accept": ofBaselines, "check": ofBaselines, "remediate": ofRequests}, 2},
 		"/objects/shop/deployments.apps.web/remediate?policy=production": {map[string]string{"remediate": ofRequests}, 1},
-		"/policies/production":                 {map[string]string{"activate": ofPolicies, "deactivate": ofPolicies, "edit": "You may not update remediationpolicies in the whole cluster: the ClusterRole plumbline-policy-author has this right."}, 2},
+		"/policies/production":                 {map[string]string{"activate": ofPolicies, "deactivate": ofPolicies, "halt": ofPolicies, "edit": "You may not update remediationpolicies in the whole cluster: the ClusterRole plumbline-policy-author has this right."}, 2},
 		"/policies/production/activate":        {map[string]string{"activate": ofPolicies}, 1},
 		"/objects/shop/deployments.apps.away":  {map[string]string{"accept": "Not now: is in sync: there is no change to accept.", "check": ofBaselines, "lift": ofBaselines, "remediate": "Not now: it is in sync: there is no drift to remediate."}, 1},
 		"/ledgers/plumbline-system/production": {map[string]string{"halt": "Not now: remediation is halted already, by bob.", "unhalt": ofLedgers}, 1},

@@ -11,6 +11,9 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/httpapi/wire"
 )
 
+// revisionInput is the number of the revision that a rollback leads to.
+const revisionInput = "revisionNumber"
+
 // planVerbs are the forms of the page of a plan.
 func planVerbs() []verb {
 	return []verb{
@@ -30,10 +33,11 @@ func objectVerbs() []verb {
 			return post(operationOf("/baselines", key, "lift"), wire.LiftRequest{ReasonRequest: reasonOf(r), Token: r.value("token")}), nil
 		}},
 		{
-			name: "remediate", sent: "remediate the object", inputs: []string{"policy", "reason"}, asks: readRemediation, queries: []string{"policy"},
+			name: "remediate", sent: "remediate the object", inputs: []string{"policy", revisionInput, "reason"}, asks: readRemediation, queries: []string{"policy", revisionInput},
 			request: func(r *reader, key client.ObjectKey) (*request, error) {
-				body := wire.ExecuteRequest{ReasonRequest: reasonOf(r), PolicyID: r.value("policy"), Targets: []string{idOf(key)}}
-				return post("/remediation/execute", body), nil
+				revision, err := numberOf[int64](r, revisionInput)
+				body := wire.ExecuteRequest{ReasonRequest: reasonOf(r), PolicyID: r.value("policy"), Targets: []string{idOf(key)}, RevisionNumber: revision}
+				return post("/remediation/execute", body), err
 			},
 		},
 	}
@@ -55,7 +59,7 @@ func policyVerbs() []verb {
 				return asked, nil
 			},
 		},
-		reasoned("deactivate", "deactivate the policy", "/remediation/policies"),
+		reasoned("deactivate", "deactivate the policy", "/remediation/policies"), reasoned("halt", "halt the policy", "/remediation/policies"),
 		editVerb(),
 	}
 }

@@ -3,6 +3,8 @@
 package view
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -35,6 +37,23 @@ func largeFleet(objects, namespaces, plans int) *Fleet {
 	return in
 }
 
+// compressedSize is how many bytes a body has as the server in the cluster sends it.
+func compressedSize(t *testing.T, body []byte) int {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
+	if err == nil {
+		_, err = w.Write(body)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Len()
+}
+
 // firstLoad is how many bytes the first page may have with all that it loads.
 const firstLoad = 200_000
 
@@ -60,6 +79,7 @@ func checkFirstLoad(t *testing.T, name string, page *Page) string {
 	if size += len(body); size > firstLoad {
 		t.Errorf("%s: the first load has %d bytes", name, size)
 	}
+	t.Logf("%s: the page has %d bytes, and %d compressed", name, len(body), compressedSize(t, body))
 	return string(body)
 }
 

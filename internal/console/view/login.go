@@ -14,6 +14,8 @@ const (
 	IssuerPath   = LoginPath + "/oidc"
 	CallbackPath = LoginPath + "/callback"
 	LogoutPath   = "/logout"
+	// LogoutCallbackPath is where the issuer leads back to after a logout.
+	LogoutCallbackPath = LogoutPath + "/callback"
 )
 
 // The inputs of the form, and the query of the path to return to.
@@ -30,9 +32,13 @@ type Login struct {
 	Issuer string
 	// Error says why the last login was refused.
 	Error string
+	// Notice says that the user is logged out.
+	Notice string
+	// EndSession is the address at which the session at the issuer ends; empty if there is none.
+	EndSession string
 }
 
-// RenderLogin returns the HTML of the page. No token is ever in it.
+// RenderLogin returns the HTML of the page. The address of a logout at the issuer has an ID token; no other part has a token.
 func RenderLogin(l *Login) ([]byte, error) {
 	var whole bytes.Buffer
 	if err := templates.ExecuteTemplate(&whole, "login.html", l); err != nil {

@@ -103,7 +103,22 @@ func remediateForm(in *Object) Form {
 	default:
 		f.Barred = notNow("no policy selects the object")
 	}
+	if f.Barred == "" && len(in.Revisions) > 0 {
+		f.Inputs = append(f.Inputs, in.revisionsInput())
+	}
 	return f
+}
+
+// revisionsInput has the authorized states that are kept, the newest first.
+func (in *Object) revisionsInput() Input {
+	revisions := Input{Name: "revisionNumber", Label: "Revision, for a policy that rolls back", Kind: ListInput, Choices: []Choice{{Label: "the last one that was ready"}}}
+	for i := range in.Revisions {
+		s := &in.Revisions[i].Spec
+		revisions.Choices = append(revisions.Choices, Choice{
+			Value: fmt.Sprint(s.Number), Label: fmt.Sprintf("%d, %s, by %s", s.Number, wording.FormatTime(&s.AuthorizationTime, in.Now), wording.NameAuthor(s.By, s.Release)),
+		})
+	}
+	return revisions
 }
 
 // maxName is how many characters the name of an object has.

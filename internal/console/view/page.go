@@ -107,6 +107,7 @@ const (
 	ObjectPath      = "/objects/"
 	PlansPath       = "/plans"
 	PoliciesPath    = "/policies"
+	NewPolicyPath   = "/new-policy"
 	ReleasesPath    = "/releases"
 	AssessmentsPath = "/assessments"
 	EvidencePath    = "/evidence"

@@ -39,8 +39,11 @@ func PoliciesOf(policies []v1alpha1.RemediationPolicy, now time.Time) Page {
 			text(p.Status.WaitingFor), text(readyWords(p)), age(&p.CreationTimestamp, now),
 		})
 	}
-	return Page{Title: "Policies", Entry: PoliciesPath, Time: now, Sections: []Section{{Title: "Policies", Table: t.cut()}}}
+	return Page{Title: "Policies", Entry: PoliciesPath, Time: now, Sections: []Section{{Title: "Policies", Table: t.cut()}, actionsOf(newPolicyForm())}}
 }
+
+// PolicyPathOf is the path of the page of a policy.
+func PolicyPathOf(name string) string { return pathOf(PoliciesPath, name) }
 
 // countsOf are the objects that a policy selects, those that drifted, and those to be put back; unknown
 // before the status speaks of the spec.
@@ -78,7 +81,7 @@ func PolicyOf(in *Policy) Page {
 		page.Unread = append(page.Unread, "The gates are not known: "+in.Outlook.Unread)
 	}
 	page.Sections = []Section{
-		{Title: "Policy", Facts: policyFacts(p, in.Now), Lines: in.Problems}, actionsOf(activateForm(p), deactivateForm(p), editForm(p)), gatesOf(&in.Outlook),
+		{Title: "Policy", Facts: policyFacts(p, in.Now), Lines: in.Problems}, actionsOf(activateForm(p), deactivateForm(p), haltPolicyForm(p), editForm(p)), gatesOf(&in.Outlook),
 	}
 	for i := range in.Outlook.Explanations {
 		if i == maxExplained {

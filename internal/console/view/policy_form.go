@@ -41,6 +41,18 @@ func deactivateForm(p *v1alpha1.RemediationPolicy) Form {
 	return f
 }
 
+// haltPolicyForm stops a policy at once. The page of a ledger has the form that stops all policies of an Environment.
+func haltPolicyForm(p *v1alpha1.RemediationPolicy) Form {
+	f := Form{
+		ID: "halt", Action: pathOf(PoliciesPath, p.Name, "halt"), Button: "Halt the policy", Inputs: []Input{reasonInput()}, Wants: wantsPolicy(p),
+		Lines: []string{"The policy makes no plans, and its plans that have not ended are canceled."},
+	}
+	if actions.ModeOf(p) == v1alpha1.PolicyModeHalted {
+		f.Barred = notNow("the policy is halted already")
+	}
+	return f
+}
+
 // Activation has the values of the page that asks again before an activation.
 type Activation struct {
 	Policy *v1alpha1.RemediationPolicy

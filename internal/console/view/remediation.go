@@ -3,6 +3,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -23,10 +24,20 @@ type Remediation struct {
 	// PolicyName is that of the policy, and Policy is nil if the caller may not read it.
 	PolicyName string
 	Policy     *v1alpha1.RemediationPolicy
+	// Revision is the number of the authorized state that a rollback leads to; 0 for the last one that was ready.
+	Revision int64
 	// Report is the preview; nil if there is none, and Unread says why.
 	Report *preview.Report
 	Unread string
 	Now    time.Time
+}
+
+// RefuseRevision says why the policy cannot lead to the revision; empty if it can, or if that is not known.
+func (in *Remediation) RefuseRevision() string {
+	if in.Revision == 0 || in.Policy == nil || in.Policy.Spec.Action == v1alpha1.ActionRollback {
+		return ""
+	}
+	return notNow(fmt.Sprintf("a revision is for a policy that rolls back, and the action of policy %s is %s", in.PolicyName, in.Policy.Spec.Action))
 }
 
 // RemediationOf shows the preview of a remediation, and the form that asks for it.
@@ -47,10 +58,15 @@ func RemediationOf(in *Remediation) Page {
 		Lines:  []string{fmt.Sprintf("The request has your name, and policy %s makes the plan within its limits.", in.PolicyName)},
 		Inputs: []Input{hidden("policy", in.PolicyName), reasonInput()}, Wants: []Want{{"create", "remediationrequests", b.Namespace, ""}},
 	}
+	if in.Revision > 0 {
+		page.Sections[0].Facts = append(page.Sections[0].Facts, wording.Field{Label: "Revision", Value: fmt.Sprint(in.Revision)})
+		f.Lines = append(f.Lines, fmt.Sprintf("The object is rolled back to revision %d.", in.Revision))
+		f.Inputs = append(f.Inputs, hidden("revisionNumber", fmt.Sprint(in.Revision)))
+	}
 	if why := actions.RefuseRemediation(b); why != "" {
 		f.Barred = notNow(why.Words())
 	} else if in.Policy != nil {
-		f.Barred = planner.Refusal(in.PolicyName, in.Policy)
+		f.Barred = cmp.Or(planner.Refusal(in.PolicyName, in.Policy), in.RefuseRevision())
 	}
 	page.Sections = append(page.Sections, actionsOf(f))
 	return page

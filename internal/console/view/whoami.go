@@ -45,6 +45,10 @@ func RoleOf(verb, resource string) string {
 		}
 	case "patch":
 		verb = "update"
+	case "create":
+		if resource == "remediationpolicies" {
+			verb = "update" // an author of policies has both
+		}
 	case "promote", "skip", "retry":
 		verb = "approve"
 	}

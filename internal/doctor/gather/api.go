@@ -26,8 +26,16 @@ func (r *reader) api(ctx context.Context) {
 		return
 	}
 	s.API = doctor.API{Addresses: r.apiAddresses(ctx), Authorities: r.apiAuthorities(ctx), Certificate: r.certificate(ctx, doctor.APISecret)}
-	if !r.options.NoProbes {
-		s.API.Audience = r.audience(ctx)
+	issuer := s.APIIssuer()
+	if issuer != "" {
+		s.API.Trusted = r.trustedIssuer(ctx)
+	}
+	if r.options.NoProbes {
+		return
+	}
+	s.API.Audience = r.audience(ctx)
+	if issuer != "" {
+		s.API.Issuer = issuerOf(ctx, newIssuerClient(), issuer)
 	}
 }
 

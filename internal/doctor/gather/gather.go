@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -49,6 +50,7 @@ type reader struct {
 	client    client.Client
 	discovery discovery.DiscoveryInterface
 	raw       rest.Interface
+	http      *http.Client
 	config    *rest.Config
 	options   Options
 	snapshot  *doctor.Snapshot
@@ -98,7 +100,11 @@ func newReader(config *rest.Config, options Options) (*reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the discovery client: %w", err)
 	}
-	return &reader{client: c, discovery: d, raw: d.RESTClient(), config: config, options: options, snapshot: &doctor.Snapshot{
+	direct, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client: %w", err)
+	}
+	return &reader{http: direct, client: c, discovery: d, raw: d.RESTClient(), config: config, options: options, snapshot: &doctor.Snapshot{
 		Now: options.Now(), ClientVersion: options.ClientVersion, Namespace: options.Namespace,
 	}}, nil
 }

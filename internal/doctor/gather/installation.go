@@ -122,6 +122,9 @@ func (r *reader) pods(ctx context.Context) doctor.Read[[]doctor.Pod] {
 			pod.Metrics, pod.Build = r.metrics(ctx, p.Name, portNamed(p, "metrics"))
 			scraped++
 		}
+		if pod.Component == doctor.APIComponent && pod.Ready {
+			pod.Skew = r.readSkew(ctx, p.Name, portNamed(p, "metrics"))
+		}
 		if pod.Component == records && served && pod.Ready {
 			pod.Records = r.records(ctx, p.Name, portNamed(p, "health"))
 		}

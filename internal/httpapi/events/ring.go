@@ -7,10 +7,10 @@ package events
 // later than this after its time can be left out by a subscriber who changes the replica.
 const Margin = 60
 
-// Ring has the newest events of a cluster. A place in it is the number of events before.
+// Ring has the newest events of a cluster, each encoded once. A place in it is the number of events before.
 type Ring struct {
-	entries []Entry
-	size    int
+	messages []Message
+	size     int
 	// head is the place behind the newest event.
 	head uint64
 	// lost is the newest second of an event that the ring has dropped; it counts where head is beyond size.
@@ -23,12 +23,12 @@ func NewRing(size int) *Ring { return &Ring{size: size} }
 // Append adds events, and drops the oldest ones beyond the size.
 func (r *Ring) Append(news ...Entry) {
 	for i := range news {
-		if len(r.entries) < r.size {
-			r.entries = append(r.entries, news[i])
+		if len(r.messages) < r.size {
+			r.messages = append(r.messages, newMessage(&news[i]))
 		} else {
-			old := &r.entries[r.head%uint64(r.size)] //nolint:gosec // the size is positive
+			old := &r.messages[r.head%uint64(r.size)] //nolint:gosec // the size is positive
 			r.lost = max(r.lost, old.ID.Second)
-			*old = news[i]
+			*old = newMessage(&news[i])
 		}
 		r.head++
 	}
@@ -38,19 +38,21 @@ func (r *Ring) Append(news ...Entry) {
 func (r *Ring) Head() uint64 { return r.head }
 
 // tail is the place of the oldest event.
-func (r *Ring) tail() uint64 { return r.head - uint64(len(r.entries)) }
+func (r *Ring) tail() uint64 { return r.head - uint64(len(r.messages)) }
 
-func (r *Ring) at(place uint64) *Entry {
-	return &r.entries[place%uint64(r.size)] //nolint:gosec // the size is positive
+func (r *Ring) at(place uint64) *Message {
+	return &r.messages[place%uint64(r.size)] //nolint:gosec // the size is positive
 }
 
 // Read returns up to limit events from a place on, and the place behind them. A subscriber whose place was
 // dropped is lapped: the ring has no events for it but those that come from now on.
-func (r *Ring) Read(place uint64, limit int) (read []Entry, next uint64, lapped bool) {
+func (r *Ring) Read(place uint64, limit int) (read []Message, next uint64, lapped bool) {
 	if place < r.tail() {
 		return nil, r.head, true
 	}
-	for ; place < r.head && len(read) < limit; place++ {
+	end := min(r.head, place+uint64(limit)) //nolint:gosec // the limit is positive
+	read = make([]Message, 0, end-min(end, place))
+	for ; place < end; place++ {
 		read = append(read, *r.at(place))
 	}
 	return read, place, false

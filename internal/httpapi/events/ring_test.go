@@ -15,13 +15,13 @@ func entry(second int64, number int) Entry { return Entry{ID: ID{second, "uid", 
 
 // naive keeps all events.
 type naive struct {
-	all  []Entry
+	all  []Message
 	size int
 }
 
 func (n *naive) tail() int { return max(0, len(n.all)-n.size) }
 
-func (n *naive) read(place uint64, limit int) ([]Entry, uint64, bool) {
+func (n *naive) read(place uint64, limit int) ([]Message, uint64, bool) {
 	if int(place) < n.tail() { //nolint:gosec // few
 		return nil, uint64(len(n.all)), true
 	}
@@ -49,7 +49,7 @@ func TestARingReadsAsOneThatKeepsAll(t *testing.T) {
 		r := NewRing(n.size)
 		for i := range rapid.IntRange(0, 20).Draw(t, "events") {
 			e := entry(int64(rapid.IntRange(0, 300).Draw(t, "second")), i)
-			n.all = append(n.all, e)
+			n.all = append(n.all, newMessage(&e))
 			r.Append(e)
 			if r.Head() != uint64(len(n.all)) {
 				t.Fatalf("the head is %d", r.Head())

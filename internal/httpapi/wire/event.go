@@ -62,6 +62,9 @@ func (EventType) Schema(huma.Registry) *huma.Schema {
 // DriftEvent is the type of the event that a Baseline has come into a state.
 func DriftEvent(state v1alpha1.DriftState) EventType { return EventType("drift." + Spell(state)) }
 
+// EventsMayBeMissing is the message of a notice to read the objects again.
+const EventsMayBeMissing = "events may be missing: read the objects again"
+
 // Event is something that happened to an object, or to the stream of events itself.
 type Event struct {
 	ID          string    `json:"id,omitempty" doc:"The same at each replica and after each restart; absent for an event of the stream itself."`

@@ -63,4 +63,6 @@ type ExecuteRequest struct {
 	ReasonRequest
 	PolicyID string   `json:"policyId" minLength:"1" maxLength:"317"`
 	Targets  []string `json:"targets" minItems:"1" maxItems:"100" doc:"Ids of Baselines."`
+	// RevisionNumber is nil for the last state that was ready.
+	RevisionNumber *int64 `json:"revisionNumber,omitempty" minimum:"1" doc:"The number of the authorized state that a rollback leads to; by default that of the last state that was ready. The action of the policy must be rollback."`
 }

@@ -47,7 +47,7 @@ func New(c Config) *Door {
 	if c.Console != nil {
 		d.inner = c.Console.Pages
 	}
-	d.protected = httpapi.Protect(http.HandlerFunc(d.bound), c.Hosts...)
+	d.protected = compressAnswers(httpapi.Protect(http.HandlerFunc(d.bound), c.Hosts...))
 	return d
 }
 

@@ -64,6 +64,7 @@ func New(c Config) *Login {
 	l.handle("GET "+view.IssuerPath, "login-oidc", l.leadToIssuer)
 	l.handle("GET "+view.CallbackPath, "login-callback", l.comeBack)
 	l.handle("POST "+view.LogoutPath, "logout", l.logOut)
+	l.handle("GET "+view.LogoutCallbackPath, "logout-callback", l.comeBackLoggedOut)
 	return l
 }
 
@@ -81,8 +82,17 @@ func (l *Login) OperationOf(r *http.Request) string {
 // ServeHTTP implements http.Handler, for callers who are not known.
 func (l *Login) ServeHTTP(w http.ResponseWriter, r *http.Request) { l.mux.ServeHTTP(w, r) }
 
+// show shows the page. A browser whose session another replica has refreshed meanwhile returns at once.
 func (l *Login) show(w http.ResponseWriter, r *http.Request) {
-	l.answer(w, http.StatusOK, r.URL.Query().Get(view.ReturnInput), "")
+	back := r.URL.Query().Get(view.ReturnInput)
+	h, found := session.Read[held](r, l.Keys, session.Caller, l.Clock.Now())
+	if found && h.Refresh != "" && back != "" {
+		if _, err := l.CallerOf(w, r); err == nil {
+			lead(w, pathOf(back))
+			return
+		}
+	}
+	l.answer(w, http.StatusOK, back, "")
 }
 
 // Ask shows the page for logging in, in the place of an answer to a user without a session.
@@ -90,13 +100,16 @@ func (l *Login) Ask(w http.ResponseWriter, back, why string) {
 	l.answer(w, http.StatusUnauthorized, back, why)
 }
 
-// answer shows the page.
+// answer shows the page, with the reason of a refusal.
 func (l *Login) answer(w http.ResponseWriter, status int, back, why string) {
-	page := view.Login{Return: pathOf(back), Error: why}
+	l.answerPage(w, status, &view.Login{Return: pathOf(back), Error: why})
+}
+
+func (l *Login) answerPage(w http.ResponseWriter, status int, page *view.Login) {
 	if l.Provider != nil {
 		page.Issuer = l.Provider.Issuer()
 	}
-	body, err := view.RenderLogin(&page)
+	body, err := view.RenderLogin(page)
 	if err != nil {
 		l.Log.Error("api.login.page.failed", "error", err.Error())
 		httpapi.WriteProblem(w, wire.NewProblem(wire.Internal, "the log of Plumbline says more"))
@@ -105,13 +118,6 @@ func (l *Login) answer(w http.ResponseWriter, status int, back, why string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // a caller who does not listen needs no answer
-}
-
-// logOut ends the session of a browser.
-func (l *Login) logOut(w http.ResponseWriter, _ *http.Request) {
-	session.Clear(w, session.Caller)
-	session.Clear(w, session.Flow)
-	lead(w, view.LoginPath)
 }
 
 // lead leads a browser to an address, by GET.

@@ -39,5 +39,5 @@ func isOurs(address string) bool {
 		return false
 	}
 	// A page for logging in that led to itself would be no end.
-	return u.Path != view.LogoutPath && u.Path != view.LoginPath && !strings.HasPrefix(u.Path, view.LoginPath+"/")
+	return u.Path != view.LogoutPath && u.Path != view.LogoutCallbackPath && u.Path != view.LoginPath && !strings.HasPrefix(u.Path, view.LoginPath+"/")
 }

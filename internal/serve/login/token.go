@@ -20,6 +20,9 @@ const maxForm = 16 << 10
 
 // Sentences of the page.
 const (
+	loggedOutHere  = "You are logged out here."
+	loggedOutThere = "You are logged out here and at the issuer."
+
 	noForm      = "The form cannot be read."
 	noToken     = "The API server does not know this token."
 	notAsked    = "The API server cannot be asked whose this token is. Try again."

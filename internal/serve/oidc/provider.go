@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -49,6 +50,8 @@ type Provider struct {
 type endpoints struct {
 	oauth2.Endpoint
 	verifier *oidc.IDTokenVerifier
+	// endSession is where users log out; nil if the issuer has none.
+	endSession *url.URL
 }
 
 // New makes a Provider, and sends no request.
@@ -140,6 +143,23 @@ func (p *Provider) Refresh(ctx context.Context, refresh, subject string) (*Token
 	return tokens, nil
 }
 
+// EndSessionURL returns the address at which the user of an ID token logs out (OpenID Connect RP-Initiated Logout 1.0); empty if the
+// issuer has none. The issuer leads back to redirect, with the state. The token may have ended.
+func (p *Provider) EndSessionURL(ctx context.Context, idToken, redirect, state string) (string, error) {
+	e, err := p.discover(ctx)
+	if err != nil || e.endSession == nil {
+		return "", err
+	}
+	address, query := *e.endSession, e.endSession.Query()
+	for name, value := range map[string]string{
+		"id_token_hint": idToken, "client_id": p.config.ClientID, "post_logout_redirect_uri": redirect, "state": state,
+	} {
+		query.Set(name, value)
+	}
+	address.RawQuery = query.Encode()
+	return address.String(), nil
+}
+
 // verify checks the ID token of an answer: issuer, audience, signature and end.
 func (p *Provider) verify(ctx context.Context, e *endpoints, given *oauth2.Token) (tokens *Tokens, nonce string, err error) {
 	raw, _ := given.Extra("id_token").(string)
@@ -192,7 +212,8 @@ func (p *Provider) ask(ctx context.Context) (*endpoints, error) {
 		return nil, fmt.Errorf("asking the issuer for its endpoints: %w", shortened(err))
 	}
 	var also struct {
-		Methods []string `json:"token_endpoint_auth_methods_supported"`
+		Methods    []string `json:"token_endpoint_auth_methods_supported"`
+		EndSession string   `json:"end_session_endpoint"`
 	}
 	if err := provider.Claims(&also); err != nil {
 		return nil, fmt.Errorf("reading the endpoints of the issuer: %w", err)
@@ -203,6 +224,9 @@ func (p *Provider) ask(ctx context.Context) (*endpoints, error) {
 	isPost := slices.Contains(also.Methods, "client_secret_post") && !slices.Contains(also.Methods, "client_secret_basic")
 	if p.config.ClientSecret == "" || isPost {
 		e.AuthStyle = oauth2.AuthStyleInParams
+	}
+	if end, err := url.Parse(also.EndSession); err == nil && end.Scheme == "https" && end.Host != "" {
+		e.endSession = end
 	}
 	p.found.Store(e)
 	return e, nil

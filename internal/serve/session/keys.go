@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,14 +30,25 @@ const (
 	Caller Purpose = "session"
 	// Flow is the purpose of a login that is under way.
 	Flow Purpose = "login"
+	// Logout is the purpose of a logout at the issuer that is under way.
+	Logout Purpose = "logout"
 )
 
-// Keys seal values and open them.
-type Keys struct{ ciphers []cipher.AEAD }
+// Keys seal values and open them. Their methods may be called from any goroutine.
+type Keys struct{ ciphers atomic.Pointer[[]cipher.AEAD] }
 
 // ParseKeys reads 1 to 8 keys: one a line, each 32 bytes in base64. No error has a part of a key.
 func ParseKeys(text []byte) (*Keys, error) {
 	k := &Keys{}
+	if err := k.Replace(text); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Replace puts the keys of a text in the place of all keys of before. With an error, see [ParseKeys], the keys of before stay.
+func (k *Keys) Replace(text []byte) error {
+	var ciphers []cipher.AEAD
 	for number, line := range bytes.Split(text, []byte("\n")) {
 		line = bytes.TrimSpace(line)
 		if len(line) == 0 {
@@ -44,22 +56,23 @@ func ParseKeys(text []byte) (*Keys, error) {
 		}
 		key, err := base64.StdEncoding.DecodeString(string(line))
 		if err != nil || len(key) != keySize {
-			return nil, fmt.Errorf("line %d is no key: a key has %d random bytes in base64", number+1, keySize)
+			return fmt.Errorf("line %d is no key: a key has %d random bytes in base64", number+1, keySize)
 		}
 		block, err := aes.NewCipher(key)
 		if err != nil {
-			return nil, fmt.Errorf("using the key of line %d: %w", number+1, err)
+			return fmt.Errorf("using the key of line %d: %w", number+1, err)
 		}
 		sealer, err := cipher.NewGCMWithRandomNonce(block)
 		if err != nil {
-			return nil, fmt.Errorf("using the key of line %d: %w", number+1, err)
+			return fmt.Errorf("using the key of line %d: %w", number+1, err)
 		}
-		k.ciphers = append(k.ciphers, sealer)
+		ciphers = append(ciphers, sealer)
 	}
-	if len(k.ciphers) == 0 || len(k.ciphers) > maxKeys {
-		return nil, fmt.Errorf("there are %d keys, and not 1 to %d", len(k.ciphers), maxKeys)
+	if len(ciphers) == 0 || len(ciphers) > maxKeys {
+		return fmt.Errorf("there are %d keys, and not 1 to %d", len(ciphers), maxKeys)
 	}
-	return k, nil
+	k.ciphers.Store(&ciphers)
+	return nil
 }
 
 // envelope is the text that is sealed.
@@ -77,7 +90,7 @@ func seal[V any](k *Keys, purpose Purpose, end time.Time, value V) (string, erro
 	if err != nil {
 		return "", fmt.Errorf("encoding a session: %w", err)
 	}
-	return base64.RawURLEncoding.EncodeToString(k.ciphers[0].Seal(nil, nil, plain, []byte(purpose))), nil
+	return base64.RawURLEncoding.EncodeToString((*k.ciphers.Load())[0].Seal(nil, nil, plain, []byte(purpose))), nil
 }
 
 // unseal returns a value that has not ended.
@@ -87,7 +100,7 @@ func unseal[V any](k *Keys, purpose Purpose, now time.Time, sealed string) (V, e
 	if err != nil {
 		return none, fmt.Errorf("decoding a session: %w", err)
 	}
-	for _, c := range k.ciphers {
+	for _, c := range *k.ciphers.Load() {
 		plain, err := c.Open(nil, nil, raw, []byte(purpose))
 		if err != nil {
 			continue

@@ -79,7 +79,7 @@ func TestKeysAreReadByLines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, err := ParseKeys([]byte(tc.text))
-			if (err == nil) != (tc.keys > 0) || err == nil && len(k.ciphers) != tc.keys {
+			if (err == nil) != (tc.keys > 0) || err == nil && len(*k.ciphers.Load()) != tc.keys {
 				t.Errorf("got %v, %v", k, err)
 			}
 			if err != nil && (strings.Contains(err.Error(), whole) || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "c2hv")) {

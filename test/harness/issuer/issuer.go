@@ -52,6 +52,8 @@ type Issuer struct {
 	spoil  func(claims map[string]any)
 	signer *ecdsa.PrivateKey
 	away   bool
+	// endless says that the issuer has no logout.
+	endless bool
 	// codes and refreshes count once.
 	codes     map[string]grant
 	refreshes map[string]string
@@ -74,6 +76,7 @@ func Start(t testing.TB, passive clock.PassiveClock) *Issuer {
 	mux.HandleFunc("GET /keys", i.publish)
 	mux.HandleFunc("GET /authorize", i.authorize)
 	mux.HandleFunc("POST /token", i.give)
+	mux.HandleFunc("GET /logout", i.logOut)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		i.mu.Lock()
 		defer i.mu.Unlock()
@@ -109,6 +112,9 @@ func (i *Issuer) SignWith(key *ecdsa.PrivateKey) {
 // GoAway has the issuer answer no request from now on, or answer again.
 func (i *Issuer) GoAway(away bool) { i.set(func() { i.away = away }) }
 
+// HideLogout has the issuer describe no end_session_endpoint from now on.
+func (i *Issuer) HideLogout() { i.set(func() { i.endless = true }) }
+
 // Asked returns how often a path was asked for.
 func (i *Issuer) Asked(path string) (times int) {
 	i.set(func() { times = i.asked[path] })
@@ -122,11 +128,15 @@ func (i *Issuer) set(change func()) {
 }
 
 func (i *Issuer) describe(w http.ResponseWriter, _ *http.Request) {
-	i.write(w, http.StatusOK, map[string]any{
+	document := map[string]any{
 		"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token", "jwks_uri": i.URL + "/keys",
 		"response_types_supported": []string{"code"}, "subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"ES256"},
 		"code_challenge_methods_supported": []string{"S256"},
-	})
+	}
+	if !i.endless {
+		document["end_session_endpoint"] = i.URL + "/logout?realm=test"
+	}
+	i.write(w, http.StatusOK, document)
 }
 
 func (i *Issuer) publish(w http.ResponseWriter, _ *http.Request) {
@@ -185,6 +195,32 @@ func (i *Issuer) give(w http.ResponseWriter, r *http.Request) {
 	i.write(w, http.StatusOK, map[string]any{
 		"access_token": rand.Text(), "token_type": "Bearer", "expires_in": int(Lasts.Seconds()), "refresh_token": refresh, "id_token": i.sign(granted.user, granted.nonce),
 	})
+}
+
+// logOut ends the session of the user whose ID token is the hint, also after the end of the token (OpenID Connect RP-Initiated
+// Logout 1.0), and leads back. The refresh tokens of the user count no more.
+func (i *Issuer) logOut(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	redirect, err := url.Parse(q.Get("post_logout_redirect_uri"))
+	if err != nil || redirect.Path != "/logout/callback" || q.Get("client_id") != ClientID || q.Get("realm") != "test" {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	var claims struct {
+		Sub string `json:"sub"`
+		Iss string `json:"iss"`
+	}
+	token, err := jwt.ParseSigned(q.Get("id_token_hint"), []jose.SignatureAlgorithm{jose.ES256})
+	if err == nil {
+		err = token.Claims(i.key.Public(), &claims)
+	}
+	if err != nil || claims.Iss != i.URL {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	maps.DeleteFunc(i.refreshes, func(_, user string) bool { return user == claims.Sub })
+	redirect.RawQuery = url.Values{"state": {q.Get("state")}}.Encode()
+	http.Redirect(w, r, redirect.String(), http.StatusFound)
 }
 
 func (i *Issuer) sign(user, nonce string) string {

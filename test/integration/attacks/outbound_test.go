@@ -110,8 +110,9 @@ func TestTheValuesThatNameAPlaceAreKnown(t *testing.T) {
 		"metrics.alertmanager.url", // what tells assessments which alerts fire
 		"metrics.prometheus.url",   // what answers the queries of rollouts and assessments
 		"monitoring.apiServerMetrics",
-		"networkPolicy.apiServerPorts", // what our own processes are let out to
-		"podSecurityContext",           // the letters of "security"
+		"monitoring.dashboard.consoleURL", // where the browser of a person is led
+		"networkPolicy.apiServerPorts",    // what our own processes are let out to
+		"podSecurityContext",              // the letters of "security"
 		"redis.external.address",
 		"securityContext",
 		"webhook",

@@ -124,6 +124,7 @@ func writesAs(name string) []writeOf {
 		{"PUT", "remediation/policies/for-" + name, strings.Replace(policy, `"`+name+`"`, `"for-`+name+`"`, 1), 200, ofPolicies},
 		{"POST", "remediation/policies/for-" + name + "/activate", `{"groups":[],"reason":"INC-9"}`, 200, ofPolicies},
 		{"POST", "remediation/policies/for-" + name + "/deactivate", ``, 200, ofPolicies},
+		{"POST", "remediation/policies/for-" + name + "/halt", ``, 200, ofPolicies},
 		{"DELETE", "remediation/policies/for-" + name, ``, 204, ofPolicies},
 		{"POST", plan + "execute", `{"reason":"INC-9"}`, 202, ofNamespace},
 		{"POST", plan + "pause", ``, 202, ofNamespace},

@@ -98,6 +98,27 @@ func trust(t *testing.T, of *issuer.Issuer) {
 	t.Cleanup(func() { must(t, trustIssuers(path, "[]")) })
 }
 
+// startServeAtIssuer starts the role for browsers whose users log in at an issuer.
+func startServeAtIssuer(t *testing.T) (s *served, of *issuer.Issuer) {
+	t.Helper()
+	s = startServeFor(t, func(passive clock.PassiveClock) *serve.Sessions {
+		of = issuer.Start(t, passive)
+		provider := oidc.New(oidc.Config{Issuer: of.URL, ClientID: issuer.ClientID, ClientSecret: issuer.ClientSecret, Roots: of.Roots, Clock: passive})
+		t.Cleanup(provider.Close)
+		return &serve.Sessions{Keys: sessionKeys(t), Issuer: provider}
+	})
+	return s, of
+}
+
+// awaitTrust logs in at the issuer as soon as the API server trusts the issuer.
+func (b *browser) awaitTrust(t *testing.T) {
+	t.Helper()
+	poll.True(t, patience, "the API server trusts the issuer", func() bool {
+		code, _ := b.send(t, "/login/oidc?return=/whoami")
+		return code == http.StatusOK
+	})
+}
+
 // browse is a client that keeps cookies, and trusts the role and an issuer.
 func (s *served) browse(t *testing.T, of *issuer.Issuer) *browser {
 	t.Helper()
@@ -112,13 +133,7 @@ func (s *served) browse(t *testing.T, of *issuer.Issuer) *browser {
 
 // A real API server trusts the issuer, so what a user of it does by the console has the name of the user.
 func TestAUserOfAnIssuerActsInTheOwnName(t *testing.T) {
-	var of *issuer.Issuer
-	s := startServeFor(t, func(passive clock.PassiveClock) *serve.Sessions {
-		of = issuer.Start(t, passive)
-		provider := oidc.New(oidc.Config{Issuer: of.URL, ClientID: issuer.ClientID, ClientSecret: issuer.ClientSecret, Roots: of.Roots, Clock: passive})
-		t.Cleanup(provider.Close)
-		return &serve.Sessions{Keys: sessionKeys(t), Issuer: provider}
-	})
+	s, of := startServeAtIssuer(t)
 	p := planIn(t, tenant, "of-issuer")
 	s.awaitPlan(t, p)
 	of.LogIn("ozma")
@@ -126,10 +141,7 @@ func TestAUserOfAnIssuerActsInTheOwnName(t *testing.T) {
 	// The issuer has signed the ID token, and the API server does not trust the issuer yet.
 	b.Shows(t, "/login/oidc?return=/whoami", http.StatusUnauthorized, "The API server does not take the ID token of the issuer")
 	trust(t, of)
-	poll.True(t, patience, "the API server trusts the issuer", func() bool {
-		code, _ := b.send(t, "/login/oidc?return=/whoami")
-		return code == http.StatusOK
-	})
+	b.awaitTrust(t)
 	b.Shows(t, "/whoami", http.StatusOK, "oidc:ozma", "operators")
 	path := "/plans/" + tenant + "/" + p.Name
 	response, err := b.PostForm(b.Base+path+"/cancel", url.Values{"reason": {"INC-9"}})
@@ -158,4 +170,25 @@ func TestAUserOfAnIssuerActsInTheOwnName(t *testing.T) {
 	if strings.Contains(s.log.String(), "eyJ") {
 		t.Errorf("the log has a token: %s", s.log)
 	}
+}
+
+// A real browser follows the page of a logout to the issuer and back: the Content-Security-Policy lets no form lead there.
+func TestAPersonLogsOutAtTheIssuer(t *testing.T) {
+	s, of := startServeAtIssuer(t)
+	of.LogIn("dorothy")
+	trust(t, of)
+	s.browse(t, of).awaitTrust(t)
+	base := strings.Replace(s.base, "localhost", "127.0.0.1", 1)
+	b := chromium.Start(t, "--ignore-certificate-errors") // the certificates are those of the test
+	b.Open(base + "/login/oidc?return=/whoami")
+	b.Await("oidc:dorothy")
+	b.Focus("#logout button")
+	b.Press(chromium.Enter)
+	b.Await("<h1>Log in</h1>", "You are logged out here and at the issuer.")
+	complainsAboutNothing(t, b)
+	if got := of.Asked("/logout"); got != 1 {
+		t.Errorf("the issuer was asked for a logout %d times", got)
+	}
+	b.Open(base + "/whoami")
+	b.Await("<h1>Log in</h1>", `value="/whoami"`)
 }

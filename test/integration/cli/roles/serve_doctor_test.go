@@ -61,12 +61,12 @@ func installAPI(t *testing.T) *appsv1.Deployment {
 }
 
 // The process publishes its authority and stores its certificate, and the API server knows the audience of its tokens. No pod runs
-// behind its Service.
+// behind its Service, so no clock can be asked for.
 func TestTheDoctorExaminesTheAPI(t *testing.T) {
 	p := startServingProcess(t)
 	p.trust(t)
 	deployment := installAPI(t)
-	want := map[string]doctor.Severity{"api.endpoints": doctor.Warning, "api.authority": doctor.OK, "api.hosts": doctor.OK, "api.audience": doctor.OK}
+	want := map[string]doctor.Severity{"api.endpoints": doctor.Warning, "api.authority": doctor.OK, "api.hosts": doctor.OK, "api.audience": doctor.OK, "api.issuer": doctor.OK, "api.clock": doctor.Unknown}
 	for id, found := range examine(t) {
 		if found.Severity != want[id] {
 			t.Errorf("%s: %+v, want %s", id, found, want[id])

@@ -41,6 +41,10 @@ const (
 	historyPath  = "/api/v1/remediation/history"
 	evidencePath = historyPath + "/shop.done/evidence"
 	proxiesPath  = "/api/v1/proxies"
+
+	// ofHour is a release that the replica xds-a, which leads, has the last hour of.
+	ofHour   = "of-hour"
+	hourPath = "ab-releases/" + tenant + "." + ofHour + "/health?history=true"
 )
 
 // processes are an executor and two replicas of the discovery server, as far as the API server and the REST API reach them.
@@ -87,10 +91,10 @@ func (p *processes) serveRecords(t *testing.T, archive *clitest.Archive) {
 func (p *processes) serveProxies(t *testing.T) {
 	t.Helper()
 	servers := map[string]*httptest.Server{}
-	for name, replica := range clitest.MeshOf().Replicas {
-		h := proxieshttp.New(name, time.Now)
-		h.Show(replica)
-		servers[name] = httptest.NewServer(h.Routes())
+	mesh := clitest.MeshOf()
+	mesh.Replicas["xds-a"].Hours[tenant+"/"+ofHour] = clitest.HourOf(clitest.Now)
+	for name, replica := range mesh.Replicas {
+		servers[name] = httptest.NewServer(replica.Routes(name, time.Now))
 		t.Cleanup(servers[name].Close)
 	}
 	kubelet.Start(t, admin, "node-of-xds", func(ctx context.Context, namespace, pod, port string) (net.Conn, error) {
@@ -164,12 +168,18 @@ func core(verb, resource string, names ...string) rbacv1.PolicyRule {
 func TestTheAPIServesRecordsAndProxiesToThoseWhoMayReachThem(t *testing.T) {
 	processes := startProcesses(t)
 	s := startServe(t)
+	underWay(t, ofHour)
+	poll.True(t, patience, "the cache has the release", func() bool {
+		code, _ := s.as(t, tokenOf(superuser)).send(t, "/api/v1/ab-releases/"+tenant+"."+ofHour)
+		return code == http.StatusOK
+	})
 	t.Run("a viewer", func(t *testing.T) {
 		b := s.as(t, tokenOf(viewer))
 		for path, right := range map[string]wire.MissingRight{
 			"remediation/history":                    {Verb: "get", Kind: "ConfigMap", Namespace: rendered.Namespace},
 			"remediation/history/shop.done/evidence": {Verb: "get", Kind: "ConfigMap", Namespace: rendered.Namespace},
 			"proxies":                                {Verb: "list", Kind: "Pod", Namespace: rendered.Namespace},
+			hourPath:                                 {Verb: "list", Kind: "Pod", Namespace: rendered.Namespace},
 		} {
 			wantForbidden(t, b, path, right)
 		}
@@ -184,12 +194,14 @@ func TestTheAPIServesRecordsAndProxiesToThoseWhoMayReachThem(t *testing.T) {
 		processes.wantNoToken(t)
 	})
 	t.Run("a user with the rights", func(t *testing.T) { processes.wantAsThePlugin(t, s) })
+	t.Run("the last hour of a release", func(t *testing.T) { wantHourAsThePlugin(t, s) })
 	t.Run("a token for the API alone", func(t *testing.T) { wantRecordsAlone(t, s) })
 	t.Run("a replica that does not answer", func(t *testing.T) {
 		processes.mu.Lock()
 		processes.away = "xds-b"
 		processes.mu.Unlock()
 		wantUnavailable(t, s, proxiesPath, "1 of 2 replicas of the discovery server did not answer: xds-b")
+		wantHourAsThePlugin(t, s) // the replica that leads answers
 	})
 	t.Run("an executor that is away", func(t *testing.T) {
 		processes.executor.Close()
@@ -241,6 +253,23 @@ func (p *processes) wantAsThePlugin(t *testing.T, s *served) {
 	p.wantNoToken(t)
 }
 
+// wantHourAsThePlugin compares the last hour of a release with that of a console of the same user.
+func wantHourAsThePlugin(t *testing.T, s *served) {
+	t.Helper()
+	here, there := s.as(t, tokenOf(superuser)), openConsole(t, userOf(superuser), superuser)
+	var got, want wire.Health
+	here.Want(t, "/api/v1/"+hourPath, http.StatusOK, &got)
+	there.Want(t, "/api/v1/"+hourPath, http.StatusOK, &want)
+	if diff := cmp.Diff(want.LastHour, got.LastHour); diff != "" || got.LastHour == nil || len(got.LastHour.Looks) == 0 {
+		t.Errorf("the last hour is %+v (-plugin +door):\n%s", got.LastHour, diff)
+	}
+	var traffic wire.Traffic
+	here.Want(t, strings.Replace("/api/v1/"+hourPath, "/health", "/traffic", 1), http.StatusOK, &traffic)
+	if traffic.LastHour == nil || len(traffic.LastHour.Cells) == 0 {
+		t.Errorf("the counts of the last hour are %+v", traffic.LastHour)
+	}
+}
+
 // wantRecordsAlone has an account with the rights read records by a token that the API server does not take. Ports are forwarded by
 // the API server, which wants a token of its own.
 func wantRecordsAlone(t *testing.T, s *served) {
@@ -256,9 +285,11 @@ func wantRecordsAlone(t *testing.T, s *served) {
 		t.Errorf("the packet is of plan %q", packet.PlanName)
 	}
 	var problem wire.Problem
-	b.Want(t, proxiesPath, http.StatusForbidden, &problem)
-	if problem.Type != wire.ProblemBase+string(wire.TokenAudience) {
-		t.Errorf("the problem is %+v", problem)
+	for _, path := range []string{proxiesPath, "/api/v1/" + hourPath} {
+		b.Want(t, path, http.StatusForbidden, &problem)
+		if problem.Type != wire.ProblemBase+string(wire.TokenAudience) {
+			t.Errorf("%s: the problem is %+v", path, problem)
+		}
 	}
 }
 
