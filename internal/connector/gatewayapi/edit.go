@@ -25,6 +25,8 @@ type State struct {
 	Active string
 	// Restored are the times of the last restores within [RestoreWindow], at most [MaxRestores] of them.
 	Restored []time.Time
+	// Editor is the field manager of the last writer of other weights; "" if the weights were not changed.
+	Editor string
 }
 
 // since drops the restores that no longer count.
@@ -61,6 +63,7 @@ func decide(route *Route, state State, sequence uint64, manager string, now time
 	if sequence != state.Sequence || other == "" {
 		return state, nil
 	}
+	state.Editor = other
 	if state = state.since(now); len(state.Restored) >= MaxRestores {
 		return state, &HeldError{route.String(), other, state.Restored[0].Add(RestoreWindow)}
 	}
