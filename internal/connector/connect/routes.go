@@ -121,7 +121,7 @@ func statusOf(name string, state gatewayapi.State) v1alpha1.ReleaseRouterStatus 
 		Stable: v1alpha1.VariationName(state.Active), LastEditor: diff.TruncateText(diff.Printable(state.Editor), maxEditor),
 	}
 	for _, at := range state.Restored {
-		status.RestoreTimes = append(status.RestoreTimes, metav1.NewTime(at).Rfc3339Copy())
+		status.Restores = append(status.Restores, v1alpha1.RouterRestore{RestoreTime: metav1.NewTime(at).Rfc3339Copy()})
 	}
 	return status
 }
@@ -132,16 +132,16 @@ func stateOf(release *v1alpha1.ABRelease, name string) gatewayapi.State {
 		if was := &release.Status.Routers[i]; was.Name == name {
 			return gatewayapi.State{
 				Sequence: uint64(was.Sequence), Active: string(was.Stable), Editor: was.LastEditor, //nolint:gosec // the schema has it above zero
-				Restored: timesOf(was.RestoreTimes),
+				Restored: timesOf(was.Restores),
 			}
 		}
 	}
 	return gatewayapi.State{}
 }
 
-func timesOf(all []metav1.Time) (times []time.Time) {
-	for _, at := range all {
-		times = append(times, at.Time)
+func timesOf(restores []v1alpha1.RouterRestore) (times []time.Time) {
+	for _, r := range restores {
+		times = append(times, r.RestoreTime.Time)
 	}
 	return times
 }

@@ -89,7 +89,7 @@ func TestARouteBelongsToTheOldestRelease(t *testing.T) {
 func TestTheNextLeaderGoesOnFromTheStoredState(t *testing.T) {
 	release := routed("autumn", time.Hour, "", "web")
 	restored := metav1.NewTime(noon.Add(-time.Minute))
-	want := []v1alpha1.ReleaseRouterStatus{{Name: "edge", Sequence: 7, Stable: "stable", RestoreTimes: []metav1.Time{restored}, LastEditor: "argocd-controller"}}
+	want := []v1alpha1.ReleaseRouterStatus{{Name: "edge", Sequence: 7, Stable: "stable", Restores: []v1alpha1.RouterRestore{{RestoreTime: restored}}, LastEditor: "argocd-controller"}}
 	release.Status.Routers = want
 	registry := registryOf(t, v1alpha1.TrafficRouterGatewayAPI, release)
 	router, err := registry.Connect(t.Context(), release, "edge")

@@ -87,20 +87,20 @@ func (r *Reconciler) writeRouters(s *subject, status *v1alpha1.ABReleaseStatus) 
 	slices.SortFunc(status.Routers, func(a, b v1alpha1.ReleaseRouterStatus) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// tellRestores makes an Event of each router that has put weights back since a status.
+// tellRestores makes an Event of each router that has restored its weights since a status.
 func (r *Reconciler) tellRestores(s *subject, was *v1alpha1.ABReleaseStatus) {
 	for _, router := range s.release.Status.Routers {
 		if lastRestore(&s.release.Status, router.Name).After(lastRestore(was, router.Name)) {
-			r.event(s, true, string(release.RouteChangedByAnother), fmt.Sprintf("router %s: field manager %q changed the weights of the route, and they were put back", router.Name, router.LastEditor))
+			r.event(s, true, string(release.RouteChangedByAnother), fmt.Sprintf("router %s: field manager %q changed the weights of the route, and the router restored them", router.Name, router.LastEditor))
 		}
 	}
 }
 
-// lastRestore returns when a router put weights back last; the zero time if it did not.
+// lastRestore returns the time of the last restore of a router; the zero time if there was none.
 func lastRestore(status *v1alpha1.ABReleaseStatus, router string) (last time.Time) {
 	for i := range status.Routers {
-		if times := status.Routers[i].RestoreTimes; status.Routers[i].Name == router && len(times) > 0 {
-			last = times[len(times)-1].Time
+		if restores := status.Routers[i].Restores; status.Routers[i].Name == router && len(restores) > 0 {
+			last = restores[len(restores)-1].RestoreTime.Time
 		}
 	}
 	return last

@@ -37,7 +37,7 @@ func TestTheStateOfARouterIsInTheStatus(t *testing.T) {
 		"the first state":                {nil, []v1alpha1.ReleaseRouterStatus{{Name: "edge", Sequence: 1}}, []v1alpha1.ReleaseRouterStatus{{Name: "edge", Sequence: 1}}},
 		"a later state":                  {[]v1alpha1.ReleaseRouterStatus{{Name: "edge", Sequence: 1}}, []v1alpha1.ReleaseRouterStatus{{Name: "edge", Sequence: 2}}, []v1alpha1.ReleaseRouterStatus{{Name: "edge", Sequence: 2}}},
 		"a router that is not connected": {[]v1alpha1.ReleaseRouterStatus{{Name: "far", Sequence: 1}}, []v1alpha1.ReleaseRouterStatus{{Name: "edge", Sequence: 2}}, []v1alpha1.ReleaseRouterStatus{{Name: "edge", Sequence: 2}, {Name: "far", Sequence: 1}}},
-		"a router without a split":       {[]v1alpha1.ReleaseRouterStatus{{Name: "edge", Sequence: 1, RestoreTimes: []metav1.Time{at(1)}}}, []v1alpha1.ReleaseRouterStatus{{Name: "edge"}}, nil},
+		"a router without a split":       {[]v1alpha1.ReleaseRouterStatus{{Name: "edge", Sequence: 1, Restores: []v1alpha1.RouterRestore{{RestoreTime: at(1)}}}}, []v1alpha1.ReleaseRouterStatus{{Name: "edge"}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := routed(t, edges{"edge": &routertest.Recorder{}}, "edge")
@@ -64,13 +64,14 @@ func TestARestoreIsToldOnce(t *testing.T) {
 			<-w.events.Events
 		}
 		of.states[0].LastEditor = "argocd-controller"
-		of.states[0].RestoreTimes = append(of.states[0].RestoreTimes, metav1.NewTime(noon.Add(time.Duration(restored)*time.Minute)))
+		at := metav1.NewTime(noon.Add(time.Duration(restored) * time.Minute))
+		of.states[0].Restores = append(of.states[0].Restores, v1alpha1.RouterRestore{RestoreTime: at})
 		w.looks()
 		var told []string
 		for len(w.events.Events) > 0 {
 			told = append(told, <-w.events.Events)
 		}
-		want := `RouteChangedByAnother router edge: field manager "argocd-controller" changed the weights of the route, and they were put back`
+		want := `RouteChangedByAnother router edge: field manager "argocd-controller" changed the weights of the route, and the router restored them`
 		if len(told) != 1 || !strings.Contains(told[0], want) {
 			t.Errorf("after restore %d the Events are %q, want one with %q", restored, told, want)
 		}
@@ -91,9 +92,9 @@ func TestARouterThatDoesNotTakeASplitSaysWhy(t *testing.T) {
 func TestARouteThatIsGoneHoldsNoRelease(t *testing.T) {
 	edge := &routertest.Recorder{}
 	w := routed(t, edges{"edge": edge}, "edge")
-	r := w.looks()
+	w.looks()
 	edge.Say(traffic.Observation{Knowledge: traffic.NoProxies, Wanted: 1, OutOfSync: []traffic.OutOfSync{{Name: "HTTPRoute shop/web", Why: "RouteNotFound"}}})
-	r = w.looks()
+	r := w.looks()
 	if c := conditionOf(r, v1alpha1.ConditionReady); c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "no program carries the split out: HTTPRoute shop/web (RouteNotFound)") {
 		t.Errorf("Ready is %+v", c)
 	}

@@ -27,7 +27,7 @@ const (
 	ReservationsMoved EventReason = "ReservationsMoved"
 	Clamped           EventReason = "Clamped"
 	Unclamped         EventReason = "Unclamped"
-	// RouteChangedByAnother: another writer changed the weights of a route, and the router put them back.
+	// RouteChangedByAnother: another writer changed the weights of a route, and the router restored its own.
 	RouteChangedByAnother EventReason = "RouteChangedByAnother"
 )
 

@@ -89,10 +89,10 @@ func TestAGitOpsToolThatReappliesIsNamedByTheReleaseAndThenLeftAlone(t *testing.
 	r := d.release("autumn", "routers: ["+d.target("web", "")+"]")
 	d.says(r, v1alpha1.ConditionReady, metav1.ConditionTrue, "canary 10")
 	stop := d.reapply(d.manifest("web", "edge"))
-	d.told(r, "RouteChangedByAnother", `field manager "argocd-controller" changed the weights of the route, and they were put back`)
+	d.told(r, "RouteChangedByAnother", `field manager "argocd-controller" changed the weights of the route, and the router restored them`)
 	d.says(r, v1alpha1.ConditionDegraded, metav1.ConditionTrue, "they are left alone until")
 	stop()
-	if of := r.Status.Routers; len(of) != 1 || len(of[0].RestoreTimes) != connector.MaxRestores || of[0].LastEditor != "argocd-controller" {
+	if of := r.Status.Routers; len(of) != 1 || len(of[0].Restores) != connector.MaxRestores || of[0].LastEditor != "argocd-controller" {
 		t.Errorf("the states of the routers are %+v", of)
 	}
 	d.weights("web", 1, 1)

@@ -94,16 +94,23 @@ type ReleaseRouterStatus struct {
 	// stable is the variation that has all requests when the router ends.
 	// +optional
 	Stable VariationName `json:"stable,omitempty"`
-	// restoreTimes are when the router replaced the weights of another writer, in the last ten minutes.
+	// restores are the times of the last ten minutes at which the router restored its weights.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
-	RestoreTimes []metav1.Time `json:"restoreTimes,omitempty"`
+	Restores []RouterRestore `json:"restores,omitempty"`
 	// lastEditor is the field manager of the last writer of other weights.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	LastEditor string `json:"lastEditor,omitempty"`
+}
+
+// RouterRestore is one replacement of the weights of another writer.
+type RouterRestore struct {
+	// restoreTime is when the router restored its weights.
+	// +required
+	RestoreTime metav1.Time `json:"restoreTime,omitzero"`
 }
 
 // UsesMesh tells whether the proxies of the mesh carry out the split.
