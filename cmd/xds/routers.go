@@ -32,7 +32,7 @@ func (l *leader) connectors(mgr manager.Manager) (abrelease.Connectors, error) {
 	}
 	keys := secrets.Reader{Live: mgr.GetAPIReader(), Namespace: l.part.Namespace, Only: append([]string{}, options.SplitList(l.connects.Secrets)...)}
 	registry := &connect.Registry{
-		Context: ctx, Client: mgr.GetClient(), Now: l.part.Time.Now,
+		Context: ctx, Client: mgr.GetClient(), Routes: mgr.GetClient(), Now: l.part.Time.Now, // objects without a Go type are read live
 		Sender: deliver.NewAsker(keys.Resolve, l.gates.egress, nil),
 	}
 	status := &trafficrouter.Controller{Client: mgr.GetClient(), Reports: registry.ReportOf, Resolve: keys.Resolve, Clock: l.part.Time}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/connector/gatewayapi"
 	"github.com/plumbline-dev/plumbline/internal/connector/webhook"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/notify"
@@ -25,8 +26,10 @@ import (
 type Registry struct {
 	// Context is the time of leading.
 	Context context.Context //nolint:containedctx // routers outlive the look that makes them
-	// Client reads TrafficRouters and namespaces from the cache.
+	// Client reads TrafficRouters, releases and namespaces from the cache.
 	Client client.Reader
+	// Routes reads and writes the routes of Gateway API without a cache.
+	Routes client.Client
 	// Sender makes the requests of webhooks.
 	Sender webhook.Sender
 	Now    func() time.Time
@@ -74,7 +77,7 @@ func (r *Registry) Connect(ctx context.Context, release *v1alpha1.ABRelease, nam
 	case err != nil:
 		return nil, fmt.Errorf("reading TrafficRouter %s: %w", name, err)
 	}
-	if err := r.permit(ctx, release.Namespace, of); err != nil {
+	if err := r.checkUse(ctx, release, of); err != nil {
 		return nil, err
 	}
 	at := route{client.ObjectKeyFromObject(release), name}
@@ -84,7 +87,7 @@ func (r *Registry) Connect(ctx context.Context, release *v1alpha1.ABRelease, nam
 	if has, known := r.routes[at]; known && has.made == is {
 		return has.router, nil
 	}
-	router, err := r.make(release, of)
+	router, err := r.makeRouter(release, of, r.routes[at])
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +96,18 @@ func (r *Registry) Connect(ctx context.Context, release *v1alpha1.ABRelease, nam
 	}
 	r.routes[at] = connected{router, is}
 	return router, nil
+}
+
+// checkUse returns the reason why a release cannot have a TrafficRouter.
+func (r *Registry) checkUse(ctx context.Context, release *v1alpha1.ABRelease, of *v1alpha1.TrafficRouter) error {
+	if err := r.permit(ctx, release.Namespace, of); err != nil {
+		return err
+	}
+	target := release.Spec.Router(of.Name)
+	if err := checkTarget(of, target); err != nil {
+		return err
+	}
+	return r.checkClaim(ctx, release, target)
 }
 
 // permit demands that a TrafficRouter selects a namespace.
@@ -111,8 +126,8 @@ func (r *Registry) permit(ctx context.Context, name string, of *v1alpha1.Traffic
 	return nil
 }
 
-// make returns a new router of a type.
-func (r *Registry) make(release *v1alpha1.ABRelease, of *v1alpha1.TrafficRouter) (traffic.Router, error) {
+// makeRouter returns a new router of a type, which goes on from the one before.
+func (r *Registry) makeRouter(release *v1alpha1.ABRelease, of *v1alpha1.TrafficRouter, before connected) (traffic.Router, error) {
 	switch of.Spec.Type {
 	case v1alpha1.TrafficRouterWebhook:
 		if of.Spec.Webhook == nil {
@@ -125,6 +140,14 @@ func (r *Registry) make(release *v1alpha1.ABRelease, of *v1alpha1.TrafficRouter)
 			Capabilities: Capabilities(&of.Spec), Settle: settleOf(&of.Spec), Sender: r.Sender, Now: r.Now,
 			Report: func(failed string, answer *webhook.Answer) { r.note(uid, failed, answer) },
 		}), nil
+	case v1alpha1.TrafficRouterGatewayAPI:
+		state := stateOf(release, of.Name)
+		if route, is := before.router.(*gatewayapi.Router); is && before.made.release == release.UID {
+			state = route.State() // the status may be older
+		}
+		return r.makeRoute(release, of, state), nil
+	case v1alpha1.TrafficRouterTraefik:
+		return nil, fmt.Errorf("TrafficRouter %s has type %s, which this version does not carry out", of.Name, of.Spec.Type)
 	default:
 		return nil, fmt.Errorf("TrafficRouter %s has type %.40q, which this version does not know", of.Name, of.Spec.Type)
 	}

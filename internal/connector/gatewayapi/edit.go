@@ -29,6 +29,8 @@ type State struct {
 	Active string
 	// Restored are the times of the last restores within [RestoreWindow], at most [MaxRestores] of them.
 	Restored []time.Time
+	// Editor is the field manager of the last writer of other weights; "" if the weights were not changed.
+	Editor string
 }
 
 // since drops the restores that no longer count.
@@ -45,6 +47,7 @@ func decide(route *Route, state State, sequence uint64, manager string, now time
 	if sequence != state.Sequence || other == "" {
 		return state, nil
 	}
+	state.Editor = other
 	var err error
 	state.Restored, err = restore.CountRestore(state.Restored, route.String(), other, now)
 	return state, err

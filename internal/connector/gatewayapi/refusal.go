@@ -11,6 +11,8 @@ type Reason string
 const (
 	// ReasonRouteNotFound: the route is not there.
 	ReasonRouteNotFound Reason = "RouteNotFound"
+	// ReasonNotPermitted: the rights of the process do not reach the route.
+	ReasonNotPermitted Reason = "NotPermitted"
 	// ReasonRuleNotNamed: the route has several rules, and the release names none.
 	ReasonRuleNotNamed Reason = "RuleNotNamed"
 	// ReasonRuleNotFound: no rule has the name.

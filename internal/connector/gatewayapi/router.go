@@ -45,7 +45,10 @@ type Router struct {
 	mu      sync.Mutex
 	state   State
 	weights Weights // nil before the first split of this process
-	told    time.Time
+	// wanted is the sequence of the last Apply, told the time of its first try, and failed the error of its last try.
+	wanted uint64
+	told   time.Time
+	failed error
 	// accepted is when this process saw the generation accepted first. A new process waits for the settle time anew.
 	generation int64
 	accepted   time.Time
@@ -85,12 +88,12 @@ func (r *Router) Apply(ctx context.Context, split traffic.Split) error {
 	if split.Sequence < max(r.state.Sequence, 1) {
 		return &traffic.LaterError{Sequence: r.state.Sequence}
 	}
-	weights := weightsOf(split, r.Targets)
-	if err := r.write(ctx, split.Sequence, weights); err != nil {
-		return fmt.Errorf("applying sequence %d: %w", split.Sequence, err)
+	if split.Sequence != r.wanted {
+		r.wanted, r.told = split.Sequence, r.Now()
 	}
-	if split.Sequence != r.state.Sequence || r.told.IsZero() {
-		r.told = r.Now()
+	weights := weightsOf(split, r.Targets)
+	if r.failed = r.write(ctx, split.Sequence, weights); r.failed != nil {
+		return fmt.Errorf("applying sequence %d: %w", split.Sequence, r.failed)
 	}
 	r.state.Sequence, r.state.Active, r.weights = split.Sequence, split.Shares.Stable(), weights
 	return nil
@@ -134,7 +137,7 @@ func (r *Router) Remove(ctx context.Context) error {
 	if err := r.leave(ctx); err != nil {
 		return fmt.Errorf("leaving all requests to variation %s: %w", r.state.Active, err)
 	}
-	r.state, r.weights, r.generation = State{}, nil, 0
+	r.state, r.weights, r.generation, r.wanted, r.failed = State{}, nil, 0, 0, nil
 	return nil
 }
 
@@ -184,6 +187,8 @@ func (r *Router) read(ctx context.Context) (*Route, error) {
 	switch err := r.Client.Get(ctx, r.Route, object); {
 	case apierrors.IsNotFound(err):
 		return nil, refuse(ReasonRouteNotFound, "%s %s is not there", r.Kind.Kind, r.Route)
+	case apierrors.IsForbidden(err):
+		return nil, refuse(ReasonNotPermitted, "the discovery server may not read %s %s; add the namespace to routers.gatewayAPI.namespaces in the values of the chart", r.Kind.Kind, r.Route)
 	case err != nil:
 		return nil, fmt.Errorf("reading %s %s: %w", r.Kind.Kind, r.Route, err)
 	}

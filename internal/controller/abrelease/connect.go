@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +26,9 @@ type Connectors interface {
 	// Connect returns the router by its name, and the same one until the TrafficRouter changes. The error says why the
 	// release cannot have it.
 	Connect(ctx context.Context, release *v1alpha1.ABRelease, name string) (traffic.Router, error)
+	// States returns what the next leader needs of each router of a release that is connected. A router without a split
+	// has no sequence.
+	States(release types.NamespacedName) []v1alpha1.ReleaseRouterStatus
 	// Forget drops the routers of a release that is gone.
 	Forget(release types.NamespacedName)
 }
@@ -65,6 +71,39 @@ func (r *Reconciler) forgetConnectors(name types.NamespacedName) {
 	if r.Connectors != nil {
 		r.Connectors.Forget(name)
 	}
+}
+
+// writeRouters stores what the next leader needs of each router. A router that is not connected keeps its entry.
+func (r *Reconciler) writeRouters(s *subject, status *v1alpha1.ABReleaseStatus) {
+	if r.Connectors == nil {
+		return
+	}
+	for _, now := range r.Connectors.States(client.ObjectKeyFromObject(s.release)) {
+		status.Routers = slices.DeleteFunc(status.Routers, func(was v1alpha1.ReleaseRouterStatus) bool { return was.Name == now.Name })
+		if now.Sequence > 0 {
+			status.Routers = append(status.Routers, now)
+		}
+	}
+	slices.SortFunc(status.Routers, func(a, b v1alpha1.ReleaseRouterStatus) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// tellRestores makes an Event of each router that has restored its weights since a status.
+func (r *Reconciler) tellRestores(s *subject, was *v1alpha1.ABReleaseStatus) {
+	for _, router := range s.release.Status.Routers {
+		if lastRestore(&s.release.Status, router.Name).After(lastRestore(was, router.Name)) {
+			r.event(s, true, string(release.RouteChangedByAnother), fmt.Sprintf("router %s: field manager %q changed the weights of the route, and the router restored them", router.Name, router.LastEditor))
+		}
+	}
+}
+
+// lastRestore returns the time of the last restore of a router; the zero time if there was none.
+func lastRestore(status *v1alpha1.ABReleaseStatus, router string) (last time.Time) {
+	for i := range status.Routers {
+		if restores := status.Routers[i].Restores; status.Routers[i].Name == router && len(restores) > 0 {
+			last = restores[len(restores)-1].RestoreTime.Time
+		}
+	}
+	return last
 }
 
 // refusing is the router of a TrafficRouter that a release cannot have. It refuses each split with the reason, and has
@@ -110,7 +149,8 @@ func (s *subject) returned() bool {
 	if s.decision.After == nil || s.invalid != nil {
 		return true
 	}
-	return s.acknowledged() && s.decision.After.Split.Shares[0].Weight == traffic.Total
+	has := s.acknowledged() || s.standing() == release.Unrouted // a route that is gone sends no request to a variation
+	return has && s.decision.After.Split.Shares[0].Weight == traffic.Total
 }
 
 // findRouted finds the releases that name a TrafficRouter.

@@ -31,6 +31,9 @@ func (e edges) Connect(_ context.Context, _ *v1alpha1.ABRelease, name string) (t
 	return e[name], nil
 }
 
+// States implements Connectors.
+func (edges) States(types.NamespacedName) []v1alpha1.ReleaseRouterStatus { return nil }
+
 // Forget implements Connectors.
 func (edges) Forget(types.NamespacedName) {}
 

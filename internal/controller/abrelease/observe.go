@@ -34,11 +34,12 @@ func (r *Reconciler) observe(ctx context.Context, s *subject) error {
 	// A process that has begun to lead tells the router what is in force already.
 	split := s.decision.After.Split
 	if err := s.router.Apply(ctx, split); err != nil {
+		// The observation tells people why the router has not carried the split out.
+		r.Log.Info("applying the split failed; retrying", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
 		if later := (*traffic.LaterError)(nil); errors.As(err, &later) {
 			s.facts.Ahead = later.Sequence
+			return nil
 		}
-		r.Log.Info("applying the split failed; retrying", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
-		return nil
 	}
 	seen, err := s.router.Observe(ctx)
 	if err != nil {

@@ -66,7 +66,7 @@ func (r *Reconciler) wakeRivals(ctx context.Context, e event.DeleteEvent, queue 
 	}
 	for i := range all.Items {
 		other := &all.Items[i]
-		if divideOneService(gone, other) || sharedGroup(gone, other) != "" || rollout.SharedCanary(gone, other) != nil {
+		if divideOneService(gone, other) || sharedGroup(gone, other) != "" || gone.Spec.SharesRoute(&other.Spec) || rollout.SharedCanary(gone, other) != nil {
 			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(other)})
 		}
 	}

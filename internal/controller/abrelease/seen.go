@@ -208,8 +208,12 @@ func (s *subject) holdText() string {
 	return "; mend these proxies, delete their pods, or set spec.acknowledgment.onTimeout to Proceed"
 }
 
-// nobodyText says how many pods could send requests to the Service by a proxy.
+// nobodyText names the routers that carry out no split, or says how many pods could send requests to the Service by a
+// proxy.
 func (s *subject) nobodyText() string {
+	if len(s.seen.OutOfSync) > 0 {
+		return "no program carries the split out: " + listed(s.seen.OutOfSync)
+	}
 	around, service := s.seen.Around, s.release.Spec.ServiceName
 	text := fmt.Sprintf("no proxy routes requests to Service %s: of %d running pods in namespace %s %d have a proxy, and the proxies of %d route there",
 		service, around.Pods, s.release.Namespace, around.Proxied, around.Routing)

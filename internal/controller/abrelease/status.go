@@ -45,6 +45,7 @@ func (r *Reconciler) write(ctx context.Context, s *subject) error {
 	s.writeSince(was, status)
 	s.writeSeen(status)
 	r.writeRollout(s, was, status)
+	r.writeRouters(s, status)
 	s.writeConditions(status)
 	if err := rollout.Fit(status); err != nil { // the API server takes it all the same
 		r.Log.Info("the status of a release is larger than it is to be", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())

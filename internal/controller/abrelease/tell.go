@@ -42,6 +42,7 @@ func (r *Reconciler) tell(s *subject, was *v1alpha1.ABReleaseStatus) {
 		}
 	}
 	r.tellDegraded(s, was)
+	r.tellRestores(s, was)
 	if s.decision.Grew {
 		split := s.decision.After.Split
 		r.Log.Info("abrelease.split", "event", "abrelease.split", "namespace", split.Namespace, "release", split.Name,

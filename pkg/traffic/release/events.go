@@ -27,6 +27,8 @@ const (
 	ReservationsMoved EventReason = "ReservationsMoved"
 	Clamped           EventReason = "Clamped"
 	Unclamped         EventReason = "Unclamped"
+	// RouteChangedByAnother: another writer changed the weights of a route, and the router restored its own.
+	RouteChangedByAnother EventReason = "RouteChangedByAnother"
 )
 
 // events of going over from one state to another.

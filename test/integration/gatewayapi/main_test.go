@@ -37,9 +37,13 @@ const (
 )
 
 var (
-	admin client.Client
+	config *rest.Config
+	admin  client.Client
 	// xds acts as the discovery server does.
 	xds client.Client
+	// subject is the account of the discovery server, and routesRole the role that permits the change of routes.
+	subject    = rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: "plumbline-xds", Namespace: "plumbline-system"}
+	routesRole = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "plumbline-xds-routes"}
 	// kinds have their schema by name.
 	kinds = map[string]*apiextensionsv1.JSONSchemaProps{}
 )
@@ -50,9 +54,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "reading the kinds:", err)
 		os.Exit(1)
 	}
-	os.Exit(apiserver.Main(m, func(config *rest.Config, c client.Client) {
-		admin = c
-		if err := install(config); err != nil {
+	os.Exit(apiserver.Main(m, func(of *rest.Config, c client.Client) {
+		config, admin = of, c
+		if err := install(); err != nil {
 			fmt.Fprintln(os.Stderr, "installing the chart:", err)
 			os.Exit(1)
 		}
@@ -80,7 +84,7 @@ func readKinds() (all []*apiextensionsv1.CustomResourceDefinition, err error) {
 	return all, nil
 }
 
-func install(config *rest.Config) error {
+func install() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	helm, err := rendered.Find(ctx)
@@ -100,8 +104,7 @@ func install(config *rest.Config) error {
 	if err := apiserver.AwaitPolicies(ctx, admin, patience); err != nil {
 		return err
 	}
-	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: "plumbline-xds", Namespace: "plumbline-system"}
-	bound := apiserver.AwaitBound(ctx, admin, subject, tenant, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "plumbline-xds-routes"})
+	bound := apiserver.AwaitBound(ctx, admin, subject, tenant, routesRole)
 	xds, err = apiserver.As(config, server)
 	return errors.Join(bound, err)
 }

@@ -260,7 +260,7 @@ func TestARouteThatGoesMidRunIsNamed(t *testing.T) {
 	router := connector.New(s.config)
 	must(t, router.Apply(t.Context(), split(1, 1_000)))
 	must(t, admin.Delete(t.Context(), s.read()))
-	s.knows(router, traffic.Unknown, "RouteNotFound")
+	s.knows(router, traffic.NoProxies, "RouteNotFound")
 	var refusal *connector.RefusalError
 	if err := router.Apply(t.Context(), split(2, 2_000)); !errors.As(err, &refusal) || refusal.Reason != connector.ReasonRouteNotFound {
 		t.Errorf("got %v, want %s", err, connector.ReasonRouteNotFound)
