@@ -88,7 +88,7 @@ func judgeApplication(ctx context.Context, c client.Reader, owner gitops.Owner, 
 	}
 	at := slices.IndexFunc(list.Items, func(u unstructured.Unstructured) bool { return u.GetName() == owner.Name })
 	if at < 0 {
-		return false, fmt.Errorf("Application %s is not in this cluster", owner.Name)
+		return false, fmt.Errorf("no Application %s is in this cluster", owner.Name)
 	}
 	application, err := decodeObject(&list.Items[at], gitops.DecodeApplication)
 	if err != nil {
@@ -102,8 +102,8 @@ func judgeApplication(ctx context.Context, c client.Reader, owner gitops.Owner, 
 	if err != nil {
 		return false, fmt.Errorf("reading the settings of Argo CD: %w", err)
 	}
-	verdict, err := gitops.JudgeArgoCD(slices.Concat(application.Rules, shared), route)
-	return application.Respects && verdict.Covered(), err //nolint:wrapcheck // it names the route
+	verdict, err := gitops.JudgeArgoCD(slices.Concat(application.Rules, shared), route) //nolint:contextcheck // an expression has a time of its own
+	return application.Respects && verdict.Covered(), err                               //nolint:wrapcheck // it names the route
 }
 
 // fluxVersions are the served versions of the kinds of Flux.

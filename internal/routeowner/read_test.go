@@ -80,7 +80,7 @@ func TestFindOwnership(t *testing.T) {
 		"Argo CD, with the rule":                    {route: byArgoCD, objects: []client.Object{objectOf(t, application+ignoring)}, owner: "Argo CD (Application shop)", ignored: true},
 		"Argo CD, with the rule for all of them":    {route: byArgoCD, objects: []client.Object{objectOf(t, application+`{syncPolicy: {syncOptions: [RespectIgnoreDifferences=true]}}`), settings}, owner: "Argo CD (Application shop)", ignored: true},
 		"Argo CD, with a rule that syncs pass over": {route: byArgoCD, objects: []client.Object{objectOf(t, application+strings.Replace(ignoring, "syncPolicy: {syncOptions: [RespectIgnoreDifferences=true]}, ", "", 1))}, owner: "Argo CD (Application shop)"},
-		"Argo CD in another cluster":                {route: byArgoCD, owner: "Argo CD (Application shop)", unread: "Application shop is not in this cluster"},
+		"Argo CD in another cluster":                {route: byArgoCD, owner: "Argo CD (Application shop)", unread: "no Application shop is in this cluster"},
 		"a Kustomization, without a rule":           {route: byFlux, objects: []client.Object{objectOf(t, kustomization+"{}")}, owner: "Flux (Kustomization flux-system/apps)"},
 		"a Kustomization, with the rule": {
 			route: byFlux, objects: []client.Object{objectOf(t, kustomization+`{ignore: [{paths: [/spec/rules/0/backendRefs/0/weight, /spec/rules/0/backendRefs/1/weight], target: {kind: HTTPRoute, name: web}}]}`)},
