@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/plumbline-dev/plumbline/internal/connector/connect"
 	"github.com/plumbline-dev/plumbline/internal/controller/abrelease"
 	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/internal/discovery/authority"
@@ -37,6 +38,7 @@ type leader struct {
 	rollouts    bool
 	gates       gateSetup
 	connects    options.Routers
+	connected   *connect.Metrics
 	vigil       *abrelease.Vigil
 	history     *abrelease.History
 	leases      coordinationv1.CoordinationV1Interface
@@ -67,12 +69,16 @@ func newLeader(config *rest.Config, opts *options.XDS, registry prometheus.Regis
 	if err != nil {
 		return nil, err
 	}
+	connected, err := connect.NewMetrics(registry)
+	if err != nil {
+		return nil, err
+	}
 	if opts.ReleaseSeries {
 		if err := registry.Register(releases.Series()); err != nil {
 			return nil, fmt.Errorf("registering the series of releases: %w", err)
 		}
 	}
-	return &leader{part: part, authorities: authorities, sequences: sequences, releases: releases, rollouts: opts.Rollouts, gates: gates, connects: opts.Routers, leases: leases}, nil
+	return &leader{part: part, authorities: authorities, sequences: sequences, releases: releases, rollouts: opts.Rollouts, gates: gates, connects: opts.Routers, connected: connected, leases: leases}, nil
 }
 
 // run competes for the lease until ctx ends, and leads while it has it.

@@ -22,17 +22,20 @@ func (l *leader) connectors(mgr manager.Manager) (abrelease.Connectors, error) {
 		return nil, nil //nolint:nilnil // releases that name a TrafficRouter are refused by name
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	resign := l.connected.Lead(l.part.Time.Now)
 	if err := mgr.Add(manager.RunnableFunc(func(leading context.Context) error {
 		<-leading.Done()
 		cancel()
+		resign()
 		return nil
 	})); err != nil {
 		cancel()
+		resign()
 		return nil, fmt.Errorf("ending the requests of routers: %w", err)
 	}
 	keys := secrets.Reader{Live: mgr.GetAPIReader(), Namespace: l.part.Namespace, Only: append([]string{}, options.SplitList(l.connects.Secrets)...)}
 	registry := &connect.Registry{
-		Context: ctx, Client: mgr.GetClient(), Routes: mgr.GetClient(), Now: l.part.Time.Now, // objects without a Go type are read live
+		Context: ctx, Client: mgr.GetClient(), Routes: mgr.GetClient(), Now: l.part.Time.Now, Metrics: l.connected, // objects without a Go type are read live
 		Sender: deliver.NewAsker(keys.Resolve, l.gates.egress, nil),
 	}
 	status := &trafficrouter.Controller{Client: mgr.GetClient(), Reports: registry.ReportOf, Resolve: keys.Resolve, Clock: l.part.Time}

@@ -36,7 +36,7 @@ const (
 func (e *ReleaseRefusedError) Error() string {
 	switch e.Reason {
 	case ReleaseHasNoRollout:
-		return "it has no spec.rollout, so proxies get its percentages"
+		return "it has no spec.rollout, so its percentages are fixed"
 	case ReleaseHasNoRun:
 		return "it has no run yet"
 	case ReleaseRunHasEnded:

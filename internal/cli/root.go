@@ -26,6 +26,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/cli/proxies"
 	"github.com/plumbline-dev/plumbline/internal/cli/release"
 	"github.com/plumbline-dev/plumbline/internal/cli/remediate"
+	"github.com/plumbline-dev/plumbline/internal/cli/router"
 	"github.com/plumbline-dev/plumbline/internal/cli/status"
 )
 
@@ -46,7 +47,7 @@ var groups = []struct {
 	{"Remediation Commands", []func(*invocation.Invocation) *cobra.Command{
 		remediate.Command, plan.Command, policy.Command, assess.Command, halt.Command, halt.ResumeCommand, lift.Command, evidence.Command,
 	}},
-	{"Traffic Commands", []func(*invocation.Invocation) *cobra.Command{release.Command, proxies.Command}},
+	{"Traffic Commands", []func(*invocation.Invocation) *cobra.Command{release.Command, router.Command, proxies.Command}},
 	{"Installation Commands", []func(*invocation.Invocation) *cobra.Command{doctor.Command, console.Command, versionCommand}},
 	{"Other Commands", []func(*invocation.Invocation) *cobra.Command{hash.Command, completionCommand, optionsCommand}},
 }

@@ -32,7 +32,7 @@ func breakages() map[string]map[string]breakage {
 	all := map[string]map[string]breakage{}
 	for _, part := range []map[string]map[string]breakage{
 		installBreakages(), webhookBreakages(), policyBreakages(), clusterBreakages(), guardBreakages(), assessorBreakages(), rbacBreakages(), gitOpsBreakages(),
-		forgeryBreakages(), executorBreakages(), remediationBreakages(), meshBreakages(), deliveryBreakages(), apiBreakages(),
+		forgeryBreakages(), executorBreakages(), remediationBreakages(), meshBreakages(), deliveryBreakages(), routerBreakages(), apiBreakages(),
 	} {
 		maps.Copy(all, part)
 	}

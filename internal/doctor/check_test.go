@@ -146,8 +146,11 @@ var hidden = map[string]func(*Snapshot){
 		s.Delivery.Releases, s.Delivery.Held = forbidden[[]Release]("list abreleases"), forbidden[[]Held]("list abreleases")
 		s.Delivery.Silences = forbidden[[]Silence]("list abreleases")
 	},
-	"strategies": func(s *Snapshot) { s.Delivery.Strategies = forbidden[[]string]("list rolloutstrategies") },
-	"deny":       func(s *Snapshot) { s.Probes.Deny = forbidden[Outcome]("create deployments") },
+	"strategies":   func(s *Snapshot) { s.Delivery.Strategies = forbidden[[]string]("list rolloutstrategies") },
+	"routers":      func(s *Snapshot) { s.Routers.All = forbidden[[]Router]("list trafficrouters") },
+	"routed":       func(s *Snapshot) { s.Routers.Releases = forbidden[[]RoutedRelease]("list abreleases") },
+	"owned routes": func(s *Snapshot) { s.Routers.Owned = forbidden[[]gitops.Ownership]("get httproutes") },
+	"deny":         func(s *Snapshot) { s.Probes.Deny = forbidden[Outcome]("create deployments") },
 	"applications": func(s *Snapshot) {
 		s.GitOps.Applications = forbidden[[]gitops.Application]("list applications.argoproj.io")
 	},

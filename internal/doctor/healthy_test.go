@@ -272,6 +272,7 @@ func healthy(t *testing.T) *Snapshot {
 		Namespaces: Got(map[string]map[string]string{}),
 		Mesh:       Mesh{Injected: Got([]string{})},
 		Delivery:   Delivery{Held: Got([]Held{})},
+		Routers:    Routers{All: Got([]Router{}), Releases: Got([]RoutedRelease{}), Owned: Got([]gitops.Ownership{})},
 		Webhooks:   Got([]Webhook{ourWebhook(true, ca.bundle()), ourWebhook(false, ca.bundle())}),
 		Policies:   Got(healthyPolicies()),
 		Guards:     Got([]Guard{specGuard("shop", "shop", v1alpha1.GuardModeWarn, "Deployment")}),

@@ -263,6 +263,9 @@ type Snapshot struct {
 	// Delivery is what rollouts depend on.
 	Delivery Delivery
 
+	// Routers is the state that splits at TrafficRouters depend on.
+	Routers Routers
+
 	// API is what callers of the REST API depend on.
 	API API
 

@@ -3,7 +3,8 @@
 // Package gitops judges whether a GitOps tool leaves alone the fields that Plumbline
 // fills in at run time: bundles, certificates, leases. The doctor reports that judgment.
 // [Marked] tells from labels whether such a tool applies an object; plans ask a person
-// before they change such an object.
+// before they change such an object. [FindOwner] names the object of the tool, and [Route] is
+// a route of Gateway API, whose weights a router writes.
 //
 // [Objects] are the objects of the chart that have such fields. Each tool says
 // in its own way what it ignores: argocd.go and flux.go decode that from what

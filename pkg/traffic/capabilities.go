@@ -12,15 +12,15 @@ type Capability string
 
 // The capabilities of [Capabilities], by the names that people read.
 const (
-	CapabilitySticky                   Capability = "sticky"
-	CapabilityAnonymousVisitors        Capability = "anonymousVisitors"
-	CapabilityHeaderMap                Capability = "headerMap"
-	CapabilityOverride                 Capability = "override"
-	CapabilityResolution               Capability = "resolution"
-	CapabilityKnowledge                Capability = "knowledge"
-	CapabilityOutcomes                 Capability = "outcomes"
-	CapabilityInFlight                 Capability = "inFlight"
-	CapabilityRollbackWithoutAPIServer Capability = "rollbackWithoutAPIServer"
+	CapabilitySticky                   Capability = "Sticky"
+	CapabilityAnonymousVisitors        Capability = "AnonymousVisitors"
+	CapabilityHeaderMap                Capability = "HeaderMap"
+	CapabilityOverride                 Capability = "Override"
+	CapabilityResolution               Capability = "Resolution"
+	CapabilityKnowledge                Capability = "Knowledge"
+	CapabilityOutcomes                 Capability = "Outcomes"
+	CapabilityInFlight                 Capability = "InFlight"
+	CapabilityRollbackWithoutAPIServer Capability = "RollbackWithoutAPIServer"
 )
 
 // Capabilities are the abilities of a router. The zero value carries out no split and knows nothing.

@@ -35,37 +35,37 @@ func TestASplitIsRefusedByTheNamesOfWhatIsMissing(t *testing.T) {
 		}), ""},
 		"a header keeps visitors": {
 			weights, half(func(s *traffic.Split) { s.Key = traffic.Key{Kind: traffic.ByHeader, Name: "x-user"} }),
-			"the router lacks the capability sticky: header x-user would keep visitors on a variation; remove sticky from the split",
+			"the router lacks the capability Sticky: header x-user would keep visitors on a variation; remove sticky from the split",
 		},
 		"a cookie keeps visitors": {
 			weights, half(func(s *traffic.Split) { s.Key = traffic.Key{Kind: traffic.ByCookie, Name: "session"} }),
-			"the router lacks the capability sticky: cookie session would keep visitors on a variation; remove sticky from the split",
+			"the router lacks the capability Sticky: cookie session would keep visitors on a variation; remove sticky from the split",
 		},
 		"a cookie of the router": {
 			traffic.Capabilities{Sticky: true, Resolution: 1}, half(func(s *traffic.Split) { s.Key = traffic.Key{Kind: traffic.ByVisitor, Name: "v"} }),
-			"the router lacks the capability anonymousVisitors: the router would give cookie v to visitors; keep visitors by a header or a cookie of the application",
+			"the router lacks the capability AnonymousVisitors: the router would give cookie v to visitors; keep visitors by a header or a cookie of the application",
 		},
 		"a key of an unknown kind": {
-			traffic.FullCapabilities(), half(func(s *traffic.Split) { s.Key.Kind = 9 }), "the router lacks the capability sticky: the kind 9 of a key is unknown",
+			traffic.FullCapabilities(), half(func(s *traffic.Split) { s.Key.Kind = 9 }), "the router lacks the capability Sticky: the kind 9 of a key is unknown",
 		},
 		"a header match and an override": {
 			weights, half(func(s *traffic.Split) {
 				s.Override, s.Match = "x-variation", traffic.Match{Header: "x-group", Values: map[string]string{"beta": "canary"}}
 			}),
-			"the router lacks the capability headerMap: values of header x-group select variations; remove the header match from the split; " +
-				"the router lacks the capability override: header x-variation names a variation; remove the override from the split",
+			"the router lacks the capability HeaderMap: values of header x-group select variations; remove the header match from the split; " +
+				"the router lacks the capability Override: header x-variation names a variation; remove the override from the split",
 		},
 		"a share below the smallest one": {
 			traffic.Capabilities{Resolution: 10}, half(func(s *traffic.Split) { s.Shares[0].Weight, s.Shares[1].Weight = 9_991, 9 }),
-			"the router lacks the capability resolution: variation canary has 0.09 %, and the smallest share is 0.1 %; choose a larger share or 0",
+			"the router lacks the capability Resolution: variation canary has 0.09 %, and the smallest share is 0.1 %; choose a larger share or 0",
 		},
 		"the smallest share":     {traffic.Capabilities{Resolution: 10}, half(func(s *traffic.Split) { s.Shares[0].Weight, s.Shares[1].Weight = 9_990, 10 }), ""},
 		"no share":               {traffic.Capabilities{Resolution: 10}, half(func(s *traffic.Split) { s.Shares[0].Weight, s.Shares[1].Weight = 10_000, 0 }), ""},
 		"the zero value divides": {traffic.Capabilities{}, half(func(s *traffic.Split) { s.Shares[0].Weight, s.Shares[1].Weight = 0, 10_000 }), ""},
 		"the zero value divides no requests": {
 			traffic.Capabilities{}, half(func(s *traffic.Split) { s.Shares[0].Weight, s.Shares[1].Weight = 9_999, 1 }),
-			"the router lacks the capability resolution: variation stable has 99.99 %, and the smallest share is 100 %; choose a larger share or 0; " +
-				"the router lacks the capability resolution: variation canary has 0.01 %, and the smallest share is 100 %; choose a larger share or 0",
+			"the router lacks the capability Resolution: variation stable has 99.99 %, and the smallest share is 100 %; choose a larger share or 0; " +
+				"the router lacks the capability Resolution: variation canary has 0.01 %, and the smallest share is 100 %; choose a larger share or 0",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,19 +55,22 @@ func requiredPods(percent float64, capacity int32) int32 {
 }
 
 func (g *gates) proxies() Gate {
-	const name = "Proxies"
-	p := proxiesOf(&g.Release.Status)
+	name, noun := "Proxies", g.Release.Spec.RouterNoun()
+	if !g.Release.Spec.UsesMesh() {
+		name = "Routers"
+	}
+	p := proxiesOf(g.Release)
 	switch {
 	case g.waits(rollout.WaitAcknowledgment) && p != nil:
-		gate := g.held(name, "the proxies have to acknowledge the split")
+		gate := g.held(name, "the "+noun+" have to acknowledge the split")
 		gate.Value = fmt.Sprintf("%d of %d have acknowledged sequence %d; the run waits for %s", p.Acknowledged, p.All, p.Sequence, gate.Value)
 		return gate
 	case g.waits(rollout.WaitAcknowledgment):
-		return g.held(name, "the proxies have to acknowledge the split")
+		return g.held(name, "the "+noun+" have to acknowledge the split")
 	case p == nil:
-		return Gate{name, GateUnknown, "the status does not say which proxies have the split", ""}
+		return Gate{name, GateUnknown, "the status does not say which " + noun + " have the split", ""}
 	case p.Acknowledged < p.All:
-		return Gate{name, GateUnknown, fmt.Sprintf("%d of %d have acknowledged sequence %d", p.Acknowledged, p.All, p.Sequence), "the run waits for the other proxies, unless acknowledgment.onTimeout is Proceed"}
+		return Gate{name, GateUnknown, fmt.Sprintf("%d of %d have acknowledged sequence %d", p.Acknowledged, p.All, p.Sequence), "the run waits for the other " + noun + ", unless acknowledgment.onTimeout is Proceed"}
 	}
 	return Gate{name, GateOK, fmt.Sprintf("%d of %d have acknowledged sequence %d", p.Acknowledged, p.All, p.Sequence), ""}
 }
@@ -89,9 +92,9 @@ func (g *gates) counts() Gate {
 	const name = "Counts"
 	switch {
 	case g.stage.StopTime != nil:
-		return Gate{name, GateHolds, "too few proxies tell counts: the clock of the stage stands", "four fifths of the proxies have to tell counts"}
+		return Gate{name, GateHolds, "too few " + g.Release.Spec.RouterNoun() + " tell counts: the clock of the stage stands", "four fifths of the " + g.Release.Spec.RouterNoun() + " have to tell counts"}
 	case g.waits(rollout.WaitData):
-		return g.held(name, "the canary has to get requests that proxies count")
+		return g.held(name, "the canary has to get requests that "+g.Release.Spec.RouterNoun()+" count")
 	case g.stage.StartTime == nil:
 		return Gate{name, GateUnknown, "the clock of the stage has not begun", ""}
 	}

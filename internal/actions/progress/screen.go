@@ -26,6 +26,8 @@ type Screen struct {
 	Variations []Variation `json:"variations,omitempty"`
 	// Groups are there if runs divide replicas, and in the place of Variations if runs divide no requests.
 	Groups []Group `json:"groups,omitempty"`
+	// Routers is the noun of the routers of the release: proxies, routers, or proxies and routers.
+	Routers string `json:"-"`
 	// Proxies says which proxies have what is in force; nil when the status does not say it.
 	Proxies *Proxies `json:"proxies,omitempty"`
 	// Judge is the verdict about the stage under way, or the last one about a run that has ended; nil without a
@@ -113,7 +115,7 @@ func hasEnded(state v1alpha1.RunState) bool { return state == "Completed" || sta
 func ScreenOf(r *v1alpha1.ABRelease, now time.Time) Screen {
 	s := Screen{
 		Namespace: r.Namespace, Name: r.Name, Service: r.Spec.ServiceName, HasRollout: r.Spec.Rollout != nil,
-		Variations: variationsOf(r), Proxies: proxiesOf(&r.Status),
+		Variations: variationsOf(r), Routers: r.Spec.RouterNoun(), Proxies: proxiesOf(r),
 	}
 	if s.Groups = groupsOf(r); !r.Spec.HasRequests() {
 		s.Variations = nil

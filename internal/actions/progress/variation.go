@@ -33,8 +33,10 @@ type Variation struct {
 
 // Proxies says which proxies have the effective split.
 type Proxies struct {
-	Acknowledged int32 `json:"acknowledged"`
-	All          int32 `json:"all"`
+	// Noun is that of the routers of the release, as [Screen] has it.
+	Noun         string `json:"-"`
+	Acknowledged int32  `json:"acknowledged"`
+	All          int32  `json:"all"`
 	// Sequence of the effective split; 0 when the status has none.
 	Sequence  int64                        `json:"sequence,omitempty"`
 	Knowledge v1alpha1.AcknowledgmentState `json:"knowledge"`
@@ -42,12 +44,13 @@ type Proxies struct {
 	OutOfSync []v1alpha1.OutOfSyncProxy `json:"outOfSync,omitempty"`
 }
 
-func proxiesOf(status *v1alpha1.ABReleaseStatus) *Proxies {
+func proxiesOf(r *v1alpha1.ABRelease) *Proxies {
+	status := &r.Status
 	in := status.Acknowledged
 	if in == nil {
 		return nil
 	}
-	p := &Proxies{Acknowledged: in.AcknowledgedProxies, All: in.Proxies, Knowledge: in.Knowledge, OutOfSync: in.OutOfSync}
+	p := &Proxies{Noun: r.Spec.RouterNoun(), Acknowledged: in.AcknowledgedProxies, All: in.Proxies, Knowledge: in.Knowledge, OutOfSync: in.OutOfSync}
 	if status.Effective != nil {
 		p.Sequence = status.Effective.Sequence
 	}

@@ -49,6 +49,12 @@ func TestExplain_NamesTheGatesThatHold(t *testing.T) {
 				r.Status.Rollout.Waiting = &v1alpha1.RolloutWait{Reason: "Acknowledgment"}
 			}, "Proxies Holds",
 		},
+		"routers that are late": {
+			func(r *v1alpha1.ABRelease) {
+				r.Spec.Routers = []v1alpha1.ReleaseRouter{{Name: "edge"}}
+				r.Status.Rollout.Waiting = &v1alpha1.RolloutWait{Reason: "Acknowledgment"}
+			}, "Routers Holds",
+		},
 		"proxies that are missing beside another wait": {func(r *v1alpha1.ABRelease) { r.Status.Acknowledged.AcknowledgedProxies = 2 }, "Proxies Unknown"},
 		"proxies that are not known":                   {func(r *v1alpha1.ABRelease) { r.Status.Acknowledged = nil }, "Proxies Unknown"},
 		"a contradiction": {

@@ -134,8 +134,10 @@ func DescribeStage(stage *Stage) string {
 func DescribeProxies(p *Proxies) string {
 	text := fmt.Sprintf("%d of %d %s acknowledged", p.Acknowledged, p.All, plural.Verb(int(p.Acknowledged), "has", "have"))
 	switch {
-	case p.All == 0:
+	case p.All == 0 && p.Noun == "proxies":
 		text = "no proxy has to acknowledge the split"
+	case p.All == 0:
+		text = "no router has to acknowledge the split"
 	case p.Sequence > 0:
 		text += fmt.Sprintf(" sequence %d", p.Sequence)
 	}
@@ -145,11 +147,13 @@ func DescribeProxies(p *Proxies) string {
 	return text
 }
 
-// What is said of a release without a rollout, and of a rollout without a run.
-const (
-	NoRollout = "no rollout: proxies get the percentages of the spec"
-	NoRun     = "no run yet"
-)
+// NoRun is the text about a rollout without a run.
+const NoRun = "no run yet"
+
+// DescribeNoRollout returns the text about a release without a rollout.
+func DescribeNoRollout(s *Screen) string {
+	return "no rollout: " + s.Routers + " get the percentages of the spec"
+}
 
 // DescribeQueued says since when another change waits for the end of a run.
 func DescribeQueued(run *Run) string {

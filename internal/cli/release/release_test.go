@@ -203,7 +203,7 @@ func TestVerbs(t *testing.T) {
 			sent: &v1alpha1.RolloutControl{Verb: "Approve", Run: 7, Stage: 2, RequestedBy: "alice"},
 		},
 		"a release without a rollout has no verbs": {
-			release: static, args: []string{"start", "web"}, want: clitest.Answer{Code: 1, Stderr: "error: shop/web was not started: it has no spec.rollout, so proxies get its percentages\n"},
+			release: static, args: []string{"start", "web"}, want: clitest.Answer{Code: 1, Stderr: "error: shop/web was not started: it has no spec.rollout, so its percentages are fixed\n"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

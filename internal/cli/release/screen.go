@@ -51,7 +51,7 @@ func drawHeader(s *progress.Screen) []string {
 	}
 	switch run := s.Run; {
 	case !s.HasRollout:
-		parts = append(parts, progress.NoRollout)
+		parts = append(parts, progress.DescribeNoRollout(s))
 	case run == nil:
 		parts = append(parts, progress.NoRun)
 	default:
@@ -105,7 +105,11 @@ func variationRow(v *progress.Variation) []string {
 const maxVariation = 16
 
 func drawProxies(p *progress.Proxies) []string {
-	lines := drawLabeled("proxies", progress.DescribeProxies(p))
+	label := "proxies"
+	if p.Noun != label {
+		label = "routers"
+	}
+	lines := drawLabeled(label, progress.DescribeProxies(p))
 	for i := range p.OutOfSync {
 		if i == shownProxies {
 			return append(lines, drawLabeled("", fmt.Sprintf("and %d more", len(p.OutOfSync)-i))...)

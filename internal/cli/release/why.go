@@ -81,7 +81,7 @@ func describeWhy(r *v1alpha1.ABRelease, e *progress.Explanation) string {
 	var d invocation.Description
 	switch {
 	case r.Spec.Rollout == nil:
-		d.Line(0, "%s has no spec.rollout: proxies get its percentages", releaseName(r))
+		d.Line(0, "%s has no spec.rollout: %s get its percentages", releaseName(r), r.Spec.RouterNoun())
 		return d.String()
 	case e.Run == nil:
 		d.Line(0, "%s has no run yet", releaseName(r))

@@ -33,6 +33,8 @@ type Registry struct {
 	// Sender makes the requests of webhooks.
 	Sender webhook.Sender
 	Now    func() time.Time
+	// Metrics count the splits of all routers. They may be nil.
+	Metrics *Metrics
 
 	mu     sync.Mutex
 	routes map[route]connected
@@ -49,6 +51,8 @@ type route struct {
 type connected struct {
 	router traffic.Router
 	made   made
+	// measured counts the splits of the router, and is the router that the release has.
+	measured *measured
 }
 
 type made struct {
@@ -85,7 +89,7 @@ func (r *Registry) Connect(ctx context.Context, release *v1alpha1.ABRelease, nam
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if has, known := r.routes[at]; known && has.made == is {
-		return has.router, nil
+		return has.measured, nil
 	}
 	router, err := r.makeRouter(release, of, r.routes[at])
 	if err != nil {
@@ -94,8 +98,10 @@ func (r *Registry) Connect(ctx context.Context, release *v1alpha1.ABRelease, nam
 	if r.routes == nil {
 		r.routes = map[route]connected{}
 	}
-	r.routes[at] = connected{router, is}
-	return router, nil
+	counted := newMeasured(router, identity{of.Name, string(of.Spec.Type)}, r.Metrics, r.Now)
+	r.Metrics.addRouter(at, counted)
+	r.routes[at] = connected{router, is, counted}
+	return counted, nil
 }
 
 // checkUse returns the reason why a release cannot have a TrafficRouter.
@@ -133,12 +139,15 @@ func (r *Registry) makeRouter(release *v1alpha1.ABRelease, of *v1alpha1.TrafficR
 		if of.Spec.Webhook == nil {
 			return nil, fmt.Errorf("TrafficRouter %s has type Webhook without a block webhook", of.Name)
 		}
-		uid := of.UID
+		at, uid := route{client.ObjectKeyFromObject(release), of.Name}, of.UID
 		return webhook.New(webhook.Config{
 			Context: r.Context, Name: of.Name, Release: webhook.Release{Namespace: release.Namespace, Name: release.Name, UID: release.UID},
 			URL: of.Spec.Webhook.URL, Key: notify.SecretRef{Name: of.Spec.Webhook.SecretRef.Name, Key: of.Spec.Webhook.SecretRef.Key},
 			Capabilities: Capabilities(&of.Spec), Settle: settleOf(&of.Spec), Sender: r.Sender, Now: r.Now,
-			Report: func(failed string, answer *webhook.Answer) { r.note(uid, failed, answer) },
+			Report: func(result webhook.Result, failed string, answer *webhook.Answer) {
+				r.noteRequest(at, result)
+				r.note(uid, failed, answer)
+			},
 		}), nil
 	case v1alpha1.TrafficRouterGatewayAPI:
 		state := stateOf(release, of.Name)
@@ -158,6 +167,16 @@ func settleOf(spec *v1alpha1.TrafficRouterSpec) time.Duration {
 		return 0
 	}
 	return max(spec.Settle.Duration, 0)
+}
+
+// noteRequest counts a request to the program of a router.
+func (r *Registry) noteRequest(at route, result webhook.Result) {
+	r.mu.Lock()
+	connected, known := r.routes[at]
+	r.mu.Unlock()
+	if known {
+		connected.measured.noteRequest(result)
+	}
 }
 
 // note keeps the end of a request.
@@ -191,6 +210,7 @@ func (r *Registry) Forget(release types.NamespacedName) {
 	for at := range r.routes {
 		if at.release == release {
 			delete(r.routes, at)
+			r.Metrics.forgetRouter(at)
 		}
 	}
 }

@@ -44,9 +44,9 @@ func TestAVariationThatAnotherOneServesAddsToItsWeight(t *testing.T) {
 func TestASplitThatARouteCannotCarryOutIsRefusedByName(t *testing.T) {
 	router := New(Config{Targets: targets})
 	for want, change := range map[string]func(*traffic.Split){
-		"sticky":    func(s *traffic.Split) { s.Key = traffic.Key{Kind: traffic.ByHeader, Name: "x-user"} },
-		"headerMap": func(s *traffic.Split) { s.Match = traffic.Match{Header: "x", Values: map[string]string{"a": "canary"}} },
-		"override":  func(s *traffic.Split) { s.Override = "x-variation" },
+		"Sticky":    func(s *traffic.Split) { s.Key = traffic.Key{Kind: traffic.ByHeader, Name: "x-user"} },
+		"HeaderMap": func(s *traffic.Split) { s.Match = traffic.Match{Header: "x", Values: map[string]string{"a": "canary"}} },
+		"Override":  func(s *traffic.Split) { s.Override = "x-variation" },
 	} {
 		split := perRequest(1, 1_000)
 		change(&split)

@@ -16,17 +16,31 @@ import (
 // maxWords bounds what is repeated of a refusal, in bytes.
 const maxWords = 256
 
+// Result is the end of a request.
+type Result string
+
+// The results.
+const (
+	// Succeeded: the receiver has given an answer.
+	Succeeded Result = "succeeded"
+	// Refused: the receiver has answered with a status of 400 or more.
+	Refused Result = "refused"
+	// Failed: the receiver has not answered, or its answer cannot be used.
+	Failed Result = "failed"
+)
+
 // exchange makes one request. failed says why it has no answer, in the words of the receiver where there are some.
 func (r *Router) exchange(ctx context.Context, request deliver.Request) (answer Answer, failed string) {
+	result := Failed
 	defer func() {
 		if r.config.Report == nil {
 			return
 		}
 		if failed != "" {
-			r.config.Report(failed, nil)
+			r.config.Report(result, failed, nil)
 			return
 		}
-		r.config.Report("", &answer)
+		r.config.Report(Succeeded, "", &answer)
 	}()
 	reply, failure := r.config.Sender.Send(ctx, request, MaxAnswer)
 	switch {
@@ -35,6 +49,7 @@ func (r *Router) exchange(ctx context.Context, request deliver.Request) (answer 
 	case reply.Status >= 300 && reply.Status < 400:
 		return Answer{}, fmt.Sprintf("posting: %s (%d)", deliver.CauseRedirect, reply.Status)
 	case reply.Status < 200 || reply.Status >= 300:
+		result = Refused
 		return Answer{}, withMessage(fmt.Sprintf("the receiver refuses with status %d", reply.Status), wordsOf(reply.Body))
 	}
 	answer, err := ParseAnswer(reply.Body)

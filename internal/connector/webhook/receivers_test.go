@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -132,6 +133,38 @@ func TestARequestIsSignedAndHasTheIDOfItsSequence(t *testing.T) {
 	want := "POST u-1-7 signed=true; GET u-1-7-observe signed=true; POST u-1-7-remove signed=true"
 	if is := strings.Join(got, "; "); is != want {
 		t.Errorf("requests are %s, want %s", is, want)
+	}
+}
+
+// A receiver of two releases answers each with the split that came last, which may be that of the other release.
+func TestAReceiverThatMixesReleasesUpProvesNothingOfTheOther(t *testing.T) {
+	for name, tc := range map[string]struct {
+		sequence, other uint64
+		canary          int
+		why             string
+	}{
+		"a later sequence":                   {7, 9, 1_000, "the receiver has the later sequence 9"},
+		"an earlier sequence":                {7, 3, 1_000, "the receiver has sequence 3"},
+		"the same sequence and other shares": {7, 7, 2_000, "the receiver gives 80 % to stable, want 90 %"},
+		"the highest number":                 {7, math.MaxUint64, 1_000, "the receiver has the later sequence 18446744073709551615"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(answers(200, fmt.Sprintf(`{"sequence": %d, "knowledge": "Proven", "shares": {"stable": %d, "canary": %d}}`, tc.other, 10_000-tc.canary, tc.canary)))
+			t.Cleanup(server.Close)
+			mixed, other := at(t, server.URL, autumn), at(t, server.URL, Release{"shop", "winter", "u-2"})
+			for router, split := range map[*Router]traffic.Split{mixed: routertest.Split(tc.sequence, 1_000), other: routertest.Split(tc.other, traffic.Weight(tc.canary))} {
+				if err := router.Apply(t.Context(), split); err != nil {
+					t.Fatal(err)
+				}
+			}
+			seen, err := mixed.Observe(t.Context())
+			if err != nil || seen.IsEffective(tc.sequence, time.Now()) || !strings.Contains(seen.OutOfSync[0].Why, tc.why) {
+				t.Errorf("observed is %+v, %v; want %q", seen, err, tc.why)
+			}
+			if seen, err := other.Observe(t.Context()); err != nil || !seen.IsEffective(tc.other, time.Now()) {
+				t.Errorf("of the other release observed is %+v, %v", seen, err)
+			}
+		})
 	}
 }
 

@@ -47,8 +47,8 @@ type Config struct {
 	Settle time.Duration
 	Sender Sender
 	Now    func() time.Time
-	// Report is told the end of each request: "" or the reason why it has no answer. It may be nil.
-	Report func(failed string, answer *Answer)
+	// Report is told the end of each request: its result, and "" or the reason why it has no answer. It may be nil.
+	Report func(result Result, failed string, answer *Answer)
 }
 
 // Router is a traffic.Router whose program is a receiver. It is safe for concurrent use.

@@ -99,7 +99,7 @@ func runFacts(s *progress.Screen) []wording.Field {
 	facts := []wording.Field{{Label: "Service", Value: s.Service}}
 	switch run := s.Run; {
 	case !s.HasRollout:
-		return append(facts, wording.Field{Label: "Run", Value: progress.NoRollout})
+		return append(facts, wording.Field{Label: "Run", Value: progress.DescribeNoRollout(s)})
 	case run == nil:
 		return append(facts, wording.Field{Label: "Run", Value: progress.NoRun})
 	default:
@@ -143,7 +143,7 @@ func proxyLines(s *progress.Screen) []string {
 	if s.Proxies == nil {
 		return []string{"Which proxies have the split is not known."}
 	}
-	lines := []string{"Proxies: " + progress.DescribeProxies(s.Proxies)}
+	lines := []string{strings.ToUpper(s.Proxies.Noun[:1]) + s.Proxies.Noun[1:] + ": " + progress.DescribeProxies(s.Proxies)}
 	for i := range s.Proxies.OutOfSync {
 		lines = append(lines, "Out of sync: "+wording.AppendReason(s.Proxies.OutOfSync[i].Name, s.Proxies.OutOfSync[i].Why))
 	}

@@ -48,7 +48,7 @@ func TestARunWithoutCountsIsRefusedByTheNameOfTheCapability(t *testing.T) {
 	if r.Status.Split != "stable 100 / canary 0" || r.Status.Rollout.Run != nil {
 		t.Errorf("in force is %q, and the run is %+v", r.Status.Split, r.Status.Rollout.Run)
 	}
-	if c := conditionOf(r, v1alpha1.ConditionProgressing); !strings.Contains(c.Message, "spec.rollout: the router lacks the capability outcomes") {
+	if c := conditionOf(r, v1alpha1.ConditionProgressing); !strings.Contains(c.Message, "spec.rollout: the router lacks the capability Outcomes") {
 		t.Errorf("Progressing is %+v", c)
 	}
 }
@@ -63,7 +63,7 @@ func TestASplitIsRefusedByTheNameOfTheCapability(t *testing.T) {
 	w.edit(func(r *v1alpha1.ABRelease) { r.Spec.TrafficSplit.OverrideHeader = "x-variation" })
 	r := w.looks()
 	if c := conditionOf(r, v1alpha1.ConditionStalled); r.Status.Split != "stable 90 / canary 10" || c.Reason != reasonInvalid ||
-		!strings.Contains(c.Message, "the router lacks the capability override: header x-variation names a variation") {
+		!strings.Contains(c.Message, "the router lacks the capability Override: header x-variation names a variation") {
 		t.Errorf("the split is %q, Stalled %+v", r.Status.Split, c)
 	}
 }

@@ -114,6 +114,30 @@ func TestTheRoutersOfARelease(t *testing.T) {
 	}
 }
 
+// A release over a receiver told people of proxies that it does not have.
+func TestTheStatusNamesTheRoutersOfARelease(t *testing.T) {
+	for name, tc := range map[string]struct {
+		routers []string
+		want    string
+	}{
+		"the mesh":                     {nil, "0 of 1 proxies have acknowledged sequence 1"},
+		"a TrafficRouter":              {[]string{"edge"}, "0 of 1 routers have acknowledged sequence 1"},
+		"the mesh and a TrafficRouter": {[]string{"mesh", "edge"}, "0 of 2 proxies and routers have acknowledged sequence 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			edge := &routertest.Recorder{}
+			w := routed(t, edges{"edge": edge}, tc.routers...)
+			w.look()
+			late := traffic.Observation{Knowledge: traffic.Unknown, Wanted: 1, OutOfSync: []traffic.OutOfSync{{Name: "a", Why: "is late"}}}
+			edge.Say(late)
+			w.router.Say(late)
+			if c := conditionOf(w.look(), v1alpha1.ConditionAcknowledged); !strings.Contains(c.Message, tc.want) {
+				t.Errorf("Acknowledged is %+v, want %q", c, tc.want)
+			}
+		})
+	}
+}
+
 func TestADeletedReleaseReturnsTheRequestsOfItsConnector(t *testing.T) {
 	edge := &routertest.Recorder{}
 	w := routed(t, edges{"edge": edge}, "edge")

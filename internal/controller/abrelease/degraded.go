@@ -3,6 +3,7 @@
 package abrelease
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ var degradedReasons = []string{
 func (s *subject) writeDegraded(set condition.Set) {
 	s.degraded = s.degradations()
 	if len(s.degraded) == 0 && s.seen == nil {
-		set.Put(v1alpha1.ConditionDegraded, metav1.ConditionUnknown, reasonUnobserved, "which requests proxies send where is not known")
+		set.Put(v1alpha1.ConditionDegraded, metav1.ConditionUnknown, reasonUnobserved, fmt.Sprintf("which requests %s send where is not known", s.nameRouters()))
 		return
 	}
 	set.Degraded("no request is known to go past the split, and no share is withheld", s.degraded...)

@@ -37,7 +37,7 @@ func (r *Reconciler) observe(ctx context.Context, s *subject) error {
 		// The observation tells people why the router has not carried the split out.
 		r.Log.Info("applying the split failed; retrying", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
 		if later := (*traffic.LaterError)(nil); errors.As(err, &later) {
-			s.facts.Ahead = later.Sequence
+			s.facts.Ahead = traffic.BoundAhead(split.Sequence, later.Sequence)
 			return nil
 		}
 	}
@@ -46,7 +46,7 @@ func (r *Reconciler) observe(ctx context.Context, s *subject) error {
 		r.Log.V(1).Info("the state of a split is unknown", "release", s.release.Namespace+"/"+s.release.Name, "error", err.Error())
 		return nil
 	}
-	s.seen, s.facts.Ahead = &seen, seen.Ahead
+	s.seen, s.facts.Ahead = &seen, traffic.BoundAhead(split.Sequence, seen.Ahead)
 	return nil
 }
 

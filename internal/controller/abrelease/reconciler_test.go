@@ -118,6 +118,22 @@ func TestTheSequenceIsRaisedAboveThatOfProxies(t *testing.T) {
 	}
 }
 
+// The receiver of a TrafficRouter answered with the highest number, and no later decision could be above that.
+func TestAProgramThatReportsAnyNumberMovesNoSequence(t *testing.T) {
+	w := newWorld(t)
+	w.look()
+	w.router.Say(traffic.Observation{Knowledge: traffic.Contradicted, Ahead: math.MaxUint64, Wanted: 1, OutOfSync: []traffic.OutOfSync{{Name: "edge", Why: "has a later sequence"}}})
+	for range 3 {
+		if r := w.look(); r.Status.Effective.Sequence != 1 || meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionAcknowledged) {
+			t.Fatalf("in force is %d, and the conditions are %v", r.Status.Effective.Sequence, r.Status.Conditions)
+		}
+	}
+	w.router.Say(traffic.Observation{Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Acknowledged: 1})
+	if r := w.look(); r.Status.Effective.Sequence != 1 || !meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionAcknowledged) {
+		t.Errorf("in force is %d, and the conditions are %v", r.Status.Effective.Sequence, r.Status.Conditions)
+	}
+}
+
 // A proxy had sequence 2 when the store was put back to sequence 1, before another look of the leader. The leader
 // gave a later split the same sequence.
 func TestAStoreThatIsPutBackRightAfterADecisionGetsAHigherSequence(t *testing.T) {

@@ -125,7 +125,7 @@ func (r *Reconciler) specFacts(ctx context.Context, s *subject) rollout.Facts {
 	in := s.release.Spec.Rollout
 	f := rollout.Facts{
 		Stable: string(s.release.Spec.Stable), Control: rollout.ControlOf(in.Control), Paused: in.Pause == v1alpha1.Enabled, Approval: rollout.ApprovalOf(in),
-		Webhooks: rollout.WebhooksOf(s.release), Before: rollout.StateOf(&s.release.Status), Arms: map[string]rollout.Arm{}, Groups: rollout.GroupsOf(s.release), Now: s.now,
+		Webhooks: rollout.WebhooksOf(s.release), Before: rollout.StateOf(&s.release.Status), Arms: map[string]rollout.Arm{}, Groups: rollout.GroupsOf(s.release), Routers: s.nameRouters(), Now: s.now,
 	}
 	var err error
 	if f.Plan, err = r.plan(ctx, s); err != nil {

@@ -153,7 +153,7 @@ func (s *subject) writeAcknowledged(set condition.Set) {
 		set.Put(kind, metav1.ConditionUnknown, reasonUnobserved, s.acknowledgingText())
 	case release.Acknowledging:
 		if s.seen == nil {
-			set.Put(kind, metav1.ConditionUnknown, reasonAcknowledging, "proxies are being told")
+			set.Put(kind, metav1.ConditionUnknown, reasonAcknowledging, s.nameRouters()+" are being told")
 			return
 		}
 		set.Put(kind, metav1.ConditionFalse, reasonOutOfSync, s.acknowledgingText())
@@ -164,9 +164,9 @@ func (s *subject) writeAcknowledged(set condition.Set) {
 func (s *subject) acknowledgingText() string {
 	sequence := s.decision.After.Split.Sequence
 	if s.seen == nil {
-		return fmt.Sprintf("which proxies have sequence %d is not known", sequence)
+		return fmt.Sprintf("which %s have sequence %d is not known", s.nameRouters(), sequence)
 	}
-	text := fmt.Sprintf("%d of %d proxies have acknowledged sequence %d", s.seen.Acknowledged, s.seen.Wanted, sequence)
+	text := fmt.Sprintf("%d of %d %s have acknowledged sequence %d", s.seen.Acknowledged, s.seen.Wanted, s.nameRouters(), sequence)
 	if s.seen.Knowledge == traffic.Accepted && s.now.Before(s.seen.SettledAt) {
 		text += "; the router has accepted it, and it counts from " + s.seen.SettledAt.UTC().Format(time.RFC3339)
 	}
@@ -181,6 +181,9 @@ func (s *subject) acknowledgingText() string {
 	}
 	return text
 }
+
+// nameRouters returns the noun of the routers that carry the split out.
+func (s *subject) nameRouters() string { return s.release.Spec.RouterNoun() }
 
 // listed names the first three proxies.
 func listed(proxies []traffic.OutOfSync) string {
@@ -202,10 +205,15 @@ func (s *subject) overdueText() string {
 
 // holdText says what helps a release that holds.
 func (s *subject) holdText() string {
-	if s.policy().Proceed {
+	switch isMesh := !s.release.Spec.HasConnectors(); {
+	case s.policy().Proceed && isMesh:
 		return "; the release does not proceed before one proxy has acknowledged"
+	case s.policy().Proceed:
+		return "; the release does not proceed before one of the " + s.nameRouters() + " has acknowledged"
+	case isMesh:
+		return "; mend these proxies, delete their pods, or set spec.acknowledgment.onTimeout to Proceed"
 	}
-	return "; mend these proxies, delete their pods, or set spec.acknowledgment.onTimeout to Proceed"
+	return "; mend these, or set spec.acknowledgment.onTimeout to Proceed"
 }
 
 // nobodyText names the routers that carry out no split, or says how many pods could send requests to the Service by a
@@ -213,6 +221,9 @@ func (s *subject) holdText() string {
 func (s *subject) nobodyText() string {
 	if len(s.seen.OutOfSync) > 0 {
 		return "no program carries the split out: " + listed(s.seen.OutOfSync)
+	}
+	if !s.release.Spec.UsesMesh() {
+		return "no program of the routers could carry the split out"
 	}
 	around, service := s.seen.Around, s.release.Spec.ServiceName
 	text := fmt.Sprintf("no proxy routes requests to Service %s: of %d running pods in namespace %s %d have a proxy, and the proxies of %d route there",

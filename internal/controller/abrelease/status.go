@@ -164,7 +164,7 @@ func (s *subject) writeStanding(set condition.Set) {
 	case release.Overdue:
 		set.Stalled(reasonOverdue, s.overdueText()+s.holdText())
 	case release.Unobserved:
-		set.Unknown(reasonUnobserved, "it is effective, and no proxy reports it")
+		set.Unknown(reasonUnobserved, "it is effective, and the "+s.nameRouters()+" do not report it")
 	case release.Acknowledging:
 		set.Reconciling(reasonAcknowledging, s.acknowledgingText())
 	}

@@ -32,7 +32,7 @@ const (
 	reasonConfigured      = "Configured"
 	reasonInvalidSelector = "InvalidSelector"
 	reasonSecret          = "SecretUnreadable"
-	reasonFailing         = "RequestsFail"
+	reasonFailing         = v1alpha1.ReasonRequestsFail
 )
 
 // Controller writes the status of TrafficRouters.

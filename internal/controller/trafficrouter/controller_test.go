@@ -42,7 +42,7 @@ func TestTheStatusOfATrafficRouter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			router := &v1alpha1.TrafficRouter{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Spec: v1alpha1.TrafficRouterSpec{
-				Type: v1alpha1.TrafficRouterWebhook, AllowedNamespaces: tc.selector, Webhook: &v1alpha1.WebhookRouter{Capabilities: []v1alpha1.ReceiverCapability{"override", "sticky"}},
+				Type: v1alpha1.TrafficRouterWebhook, AllowedNamespaces: tc.selector, Webhook: &v1alpha1.WebhookRouter{Capabilities: []v1alpha1.ReceiverCapability{v1alpha1.ReceiverOverride, v1alpha1.ReceiverSticky}},
 			}}
 			writeStatus(router, tc.said, tc.secret, noon)
 			s := router.Status
@@ -50,7 +50,7 @@ func TestTheStatusOfATrafficRouter(t *testing.T) {
 			if c == nil || c.Reason != tc.reason || c.Status != tc.is || !strings.Contains(c.Message, tc.message) {
 				t.Errorf("Ready is %+v", c)
 			}
-			if d := cmp.Diff([]string{"sticky", "override"}, s.Capabilities); d != "" || s.ObservedGeneration != 3 || s.Version != tc.said.Version {
+			if d := cmp.Diff([]string{"Sticky", "Override"}, s.Capabilities); d != "" || s.ObservedGeneration != 3 || s.Version != tc.said.Version {
 				t.Errorf("the status is %+v (-want +got):\n%s", s, d)
 			}
 			if (tc.refusal == "") != (s.LastRefusal == nil) || s.LastRefusal != nil && s.LastRefusal.Message != tc.refusal {

@@ -199,4 +199,5 @@ func (r *reader) cluster(ctx context.Context) {
 	s.APIServers = r.apiServers(ctx)
 	s.Mesh.Injected, s.Mesh.Doubled = r.injected(ctx)
 	r.remediation(ctx)
+	r.readRouters(ctx)
 }

@@ -48,7 +48,7 @@ var GatewayAPI = Connector{
 var Webhook = Connector{
 	Name:    "Webhook",
 	Carries: "a receiver of signed requests, which a TrafficRouter names",
-	Proof:   "the receiver says so of the sequence; a TrafficRouter declares `sticky`, `anonymousVisitors`, `headerMap` and `override`",
+	Proof:   "the receiver says so of the sequence; a TrafficRouter declares `Sticky`, `AnonymousVisitors`, `HeaderMap` and `Override`",
 	Capabilities: traffic.Capabilities{
 		Sticky: true, AnonymousVisitors: true, HeaderMap: true, Override: true, Resolution: 1, Knowledge: traffic.Proven,
 	},

@@ -143,6 +143,8 @@ type Facts struct {
 	Deletion *Deletion
 	// Webhooks are the gates of the spec; the queries are those that the run began with.
 	Webhooks []gates.Webhook
+	// Routers is the noun of the routers in messages; empty means proxies.
+	Routers string
 	// Answers are the last answers of gates.
 	Answers []gates.Answer
 	Now     time.Time

@@ -117,7 +117,7 @@ func (m *machine) waitPods(name string, canary Arm, wants int) bool {
 func (m *machine) split() string {
 	run := m.next.Run
 	if m.next.IsChecking() {
-		return fmt.Sprintf("proxies to have %s serve %s%% of the visitors for the cohort check", run.Active, percent(run.Stages[0].Weight))
+		return fmt.Sprintf("%s to have %s serve %s%% of the visitors for the cohort check", m.nameRouters(), run.Active, percent(run.Stages[0].Weight))
 	}
 	return "all requests to go to " + run.Active
 }
@@ -167,7 +167,7 @@ func (m *machine) proceed(i int, health Health) bool {
 	run := m.next.Run
 	stage := &run.Stages[i]
 	switch {
-	case !m.isInForce(fmt.Sprintf("proxies to have %s%% at %s", percent(stage.Weight), run.Canary)):
+	case !m.isInForce(fmt.Sprintf("%s to have %s%% at %s", m.nameRouters(), percent(stage.Weight), run.Canary)):
 		return false
 	case m.Standing.Contradiction != "":
 		return m.waitTold(WaitTraffic, m.deadlines().Acknowledgment, "%s", m.Standing.Contradiction)
@@ -216,7 +216,7 @@ func (m *machine) pass(i int, health Health) bool {
 	late := over.Add(m.deadlines().Extension)
 	switch {
 	case !stage.StoppedSince.IsZero():
-		m.hold(WaitProxyCounts, "too few proxies tell counts: the clock of stage %d stands", i+1)
+		m.hold(WaitProxyCounts, "too few %s tell counts: the clock of stage %d stands", m.nameRouters(), i+1)
 		return false
 	case health.Verdict == judge.BothBad:
 		m.hold(WaitBothBad, "both variations fail, so the stage is held: %s", health.Message)

@@ -3,6 +3,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -116,6 +117,9 @@ func (m *machine) waitPerson(reason WaitReason, format string, args ...any) bool
 	m.end(RolledBack, EndApprovalTimeout, "no person came in time: "+fmt.Sprintf(format, args...))
 	return true
 }
+
+// nameRouters returns the noun of the routers that carry the split out.
+func (m *machine) nameRouters() string { return cmp.Or(m.Routers, "proxies") }
 
 // waitProxies waits until proxies have what is wanted; false.
 func (m *machine) waitProxies(what string) bool {

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -40,6 +41,8 @@ type receiver struct {
 	weights  map[string]int
 	// told are the actions in their order, with the weight of the canary.
 	told []string
+	// lies is a sequence that the receiver answers with instead of its own.
+	lies uint64
 	// refuses with a status and the text; unknown has it not know whether the split is in force.
 	refuses, unknown string
 	url              string
@@ -88,7 +91,11 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if r.unknown != "" || r.sequence == 0 {
 		knowledge = "Unknown"
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"sequence": r.sequence, "knowledge": knowledge, "message": r.unknown, "version": "edge 1.2"})
+	sequence := r.sequence
+	if r.lies != 0 {
+		sequence = r.lies
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"sequence": sequence, "knowledge": knowledge, "message": r.unknown, "version": "edge 1.2"})
 }
 
 func (r *receiver) set(change func()) {
@@ -184,6 +191,27 @@ func TestAReleaseOverAReceiver(t *testing.T) {
 	})
 }
 
+// The sequences of a Service outlive its releases, and no later decision is above the highest number.
+func TestAReceiverThatLiesAboutItsSequenceMovesNoSequence(t *testing.T) {
+	s, _ := shopWithTwo(t)
+	s.connects()
+	edge := newReceiver(t)
+	router := s.trafficRouter(edge.url, nil)
+	s.start(asksProxies)
+	r := s.routed("[{name: " + router.Name + "}]")
+	s.says(r, v1alpha1.ConditionReady, metav1.ConditionTrue, "canary 10")
+	edge.set(func() { edge.lies = math.MaxUint64 })
+	s.patch(r, `{spec: {trafficSplit: {percentages: {stable: 80, canary: 20}}}}`)
+	s.says(r, v1alpha1.ConditionAcknowledged, metav1.ConditionFalse, "the receiver has the later sequence 18446744073709551615")
+	s.says(r, v1alpha1.ConditionDegraded, metav1.ConditionTrue, "later sequence")
+	s.must(admin.Get(t.Context(), client.ObjectKeyFromObject(r), r))
+	if is := r.Status.Effective.Sequence; is > 10 {
+		t.Errorf("the effective sequence is %d", is)
+	}
+	edge.set(func() { edge.lies = 0 })
+	s.says(r, v1alpha1.ConditionReady, metav1.ConditionTrue, "canary 20")
+}
+
 // seen looks at a TrafficRouter, and demands the reason of Ready.
 func (s *shop) seen(status *trafficrouter.Controller, router *v1alpha1.TrafficRouter, reason string, is metav1.ConditionStatus) {
 	s.t.Helper()
@@ -243,8 +271,8 @@ func TestARouterIsRefusedByName(t *testing.T) {
 	})
 	s.says(r, v1alpha1.ConditionReady, metav1.ConditionFalse, "does not allow namespace "+s.namespace)
 	s.must(admin.Patch(t.Context(), router, client.RawPatch(types.MergePatchType, []byte(`{"spec": {"allowedNamespaces": {"matchLabels": null}}}`))))
-	s.says(r, v1alpha1.ConditionReady, metav1.ConditionFalse, "the router lacks the capability sticky")
-	s.must(admin.Patch(t.Context(), router, client.RawPatch(types.MergePatchType, []byte(`{"spec": {"webhook": {"capabilities": ["sticky"]}}}`))))
+	s.says(r, v1alpha1.ConditionReady, metav1.ConditionFalse, "the router lacks the capability Sticky")
+	s.must(admin.Patch(t.Context(), router, client.RawPatch(types.MergePatchType, []byte(`{"spec": {"webhook": {"capabilities": ["Sticky"]}}}`))))
 	s.says(r, v1alpha1.ConditionReady, metav1.ConditionTrue, "canary 10")
 	err := admin.Patch(t.Context(), r.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec": {"routers": [{"name": "mesh"}]}}`)))
 	if err == nil || !contains(err.Error(), "routers are immutable") {

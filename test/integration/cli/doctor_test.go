@@ -29,6 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-dev/plumbline/internal/doctor"
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness"
 	"github.com/plumbline-dev/plumbline/test/harness/rendered"
 	"github.com/plumbline-dev/plumbline/test/harness/rotation"
@@ -225,6 +226,11 @@ func clusterAilments() []ailment {
 		{"a guard names a kind that is not registered", func(t *testing.T, c *clinic) func() {
 			return c.add(t, shopGuard("jobs", "batch/v1", "Job"))
 		}, "guards.coverage", doctor.Warning, "jobs.batch"},
+		{"a TrafficRouter that no discovery server looks at", func(t *testing.T, c *clinic) func() {
+			return c.add(t, &v1alpha1.TrafficRouter{ObjectMeta: metav1.ObjectMeta{Name: "edge"}, Spec: v1alpha1.TrafficRouterSpec{
+				Type: v1alpha1.TrafficRouterWebhook, Webhook: &v1alpha1.WebhookRouter{URL: "https://edge.example.com", SecretRef: v1alpha1.RouterSecretKey{Name: "edge", Key: "key"}},
+			}})
+		}, "routers.enabled", doctor.Warning, "TrafficRouter/edge"},
 		{"the lease of the assessor is stale", staleLease, "assessor.leader", doctor.Critical, "did not renew its lease"},
 		{"the assessor has no ready replica", func(t *testing.T, c *clinic) func() {
 			c.ready(t, "plumbline-assessor", 0)

@@ -25,19 +25,19 @@ const (
 )
 
 // ReceiverCapability is an ability that a receiver can have beyond the division of requests.
-// +kubebuilder:validation:Enum=sticky;anonymousVisitors;headerMap;override
+// +kubebuilder:validation:Enum=Sticky;AnonymousVisitors;HeaderMap;Override
 type ReceiverCapability string
 
 // The abilities of receivers, by the names of traffic.Capability.
 const (
 	// ReceiverSticky keeps visitors on a variation by a header or a cookie, also while its share grows.
-	ReceiverSticky ReceiverCapability = "sticky"
+	ReceiverSticky ReceiverCapability = "Sticky"
 	// ReceiverAnonymousVisitors gives a cookie to visitors without one, and keeps them by the cookie.
-	ReceiverAnonymousVisitors ReceiverCapability = "anonymousVisitors"
+	ReceiverAnonymousVisitors ReceiverCapability = "AnonymousVisitors"
 	// ReceiverHeaderMap sends certain values of a header to certain variations, before the weights.
-	ReceiverHeaderMap ReceiverCapability = "headerMap"
+	ReceiverHeaderMap ReceiverCapability = "HeaderMap"
 	// ReceiverOverride sends a request to the variation that a header names, before the header match.
-	ReceiverOverride ReceiverCapability = "override"
+	ReceiverOverride ReceiverCapability = "Override"
 )
 
 // RouterSecretKey names a key of a Secret in the namespace of Plumbline.

@@ -2,11 +2,11 @@
 
 package acknowledged
 
-import "fmt"
+import (
+	"fmt"
 
-// maxAhead bounds how far a proxy is believed to be ahead: a store that is restored is behind by
-// the decisions since, and a proxy may report any number.
-const maxAhead = 1_000_000
+	"github.com/plumbline-dev/plumbline/pkg/traffic"
+)
 
 // contradiction is what a proxy has that cannot be, if the newest decision is in force.
 type contradiction struct {
@@ -32,7 +32,7 @@ func (q Question) contradiction(w Wanted, k known) (found contradiction) {
 			switch {
 			case has.Sequence > last:
 				found.why = fmt.Sprintf("has %s, and the newest sequence is %d", has, last)
-				if by := has.Sequence - last; by <= maxAhead {
+				if by := has.Sequence - last; by <= traffic.MaxAhead {
 					found.ahead = max(found.ahead, newest+by)
 				}
 			case found.why == "" && has.Sequence == published.Sequence && has != published:
