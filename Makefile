@@ -387,6 +387,11 @@ bench-api: $(CLUSTER_TOOL) ## The REST API in the cluster with 10,000 Baselines,
 generate: ## Regenerate everything that is generated and committed.
 	hack/generate.sh
 
+.PHONY: demo-recording
+demo-recording: preflight ## Run the demo, and draw its scenes as the recorded terminal of the README.
+	@go run ./hack/demo --cluster=$(CLUSTER) --registry=$(REGISTRY) | go run ./hack/pictures record docs/pictures/demo.txt
+	go generate ./hack/pictures
+
 .PHONY: former-release
 former-release: $(CLUSTER_TOOL) ## Make the release at COMMIT the former one, from which tests upgrade.
 	HELM="$$($(CLUSTER_TOOL) which helm)" hack/former.sh freeze $(COMMIT)
