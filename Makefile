@@ -70,7 +70,7 @@ test: preflight bin/testreport ## Everything CI checks: verify, lint, unit, inte
 	@hack/stages.sh 'verify,test-unit,test-floods|components-pods,e2e|~lint,chart,alerts,components,test-slice' test-integration
 
 # ALL is what proves something and what proves it for longer, in pieces of at most an hour.
-ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long lifecycle e2e-long mesh-chaos e2e-mesh-long delivery-long effectiveness-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh bench-delivery bench-effectiveness bench-connectors bench-api
+ALL := test test-seeds test-sim test-sim-rare integration-long guard-long test-oldest-envoy test-race faults fuzz xds-long upgrade-long skew-long lifecycle e2e-long mesh-chaos e2e-mesh-long delivery-long effectiveness-long mutants mutants-safeguards bench bench-units bench-admission bench-admission-peers bench-guard bench-remediation bench-xds bench-mesh bench-delivery bench-effectiveness bench-connectors bench-api
 
 .PHONY: test-all
 test-all: preflight ## Everything, in pieces that are kept for the commit; call it again to carry on (6 hours).
@@ -95,7 +95,7 @@ unit-race: ## Unit tests of packages with goroutines, with the race detector.
 
 # SEPARATE are the tests whose product mostly runs as a process of its own, which the
 # race detector of the test does not see: test-race has both. A heavy start comes first.
-SEPARATE := xds executorfaults/... faults policies deny injection kinds redirect
+SEPARATE := xds executorfaults/... faults policies deny injection kinds redirect skew
 # FLOODS are those that measure whether a flood displaces others, one package at a time.
 FLOODS := admission attacks
 # SELDOM are those that only a target of their own runs: they compile another program.
@@ -175,6 +175,11 @@ guard-long: $(CLUSTER_TOOL) ## 2,000 random writes to eleven kinds, held against
 upgrade-long: $(CLUSTER_TOOL) ## A real upgrade of the API server, from the oldest Kubernetes to the newest, over 500 guarded objects, and all policies but that of stamps on the oldest (15 minutes).
 	KUBE_APISERVER_OLDEST="$$($(CLUSTER_TOOL) which kube-apiserver-oldest)" $(INTEGRATION) $(TEST_INTEGRATION) -v $(GO_TEST_FLAGS) $(call integration,upgrade)
 	KUBE_APISERVER_OLDEST="$$($(CLUSTER_TOOL) which kube-apiserver-oldest)" $(INTEGRATION) $(TEST_INTEGRATION) -v $(GO_TEST_FLAGS) $(call integration,policies)
+
+.PHONY: skew-long
+skew-long: $(CLUSTER_TOOL) ## An upgrade from the former release by Helm and its rollback, with the servers of both releases beside the kinds of the other (5 minutes).
+	hack/former.sh build bin/former
+	PLUMBLINE_FORMER=$(CURDIR)/bin/former $(INTEGRATION) $(TEST_INTEGRATION) -v $(GO_TEST_FLAGS) $(call integration,skew)
 
 .PHONY: test-oldest-envoy
 test-oldest-envoy: $(CLUSTER_TOOL) ## All that is tried with Envoy, with the oldest one that is served.
@@ -381,6 +386,15 @@ bench-api: $(CLUSTER_TOOL) ## The REST API in the cluster with 10,000 Baselines,
 .PHONY: generate
 generate: ## Regenerate everything that is generated and committed.
 	hack/generate.sh
+
+.PHONY: demo-recording
+demo-recording: preflight ## Run the demo, and draw its scenes as the recorded terminal of the README.
+	@go run ./hack/demo --cluster=$(CLUSTER) --registry=$(REGISTRY) | go run ./hack/pictures record docs/pictures/demo.txt
+	go generate ./hack/pictures
+
+.PHONY: former-release
+former-release: $(CLUSTER_TOOL) ## Make the release at COMMIT the former one, from which tests upgrade.
+	HELM="$$($(CLUSTER_TOOL) which helm)" hack/former.sh freeze $(COMMIT)
 
 .PHONY: golden
 golden: $(CLUSTER_TOOL) ## Rewrite golden files from the present behavior; read the diff before you commit.

@@ -29,8 +29,10 @@ type Redis struct {
 	MasterName   string
 	Username     string
 	PasswordFile string
-	TLS          bool
-	CAFile       string
+	// SentinelPasswordFile has the password of the Sentinels.
+	SentinelPasswordFile string
+	TLS                  bool
+	CAFile               string
 	// CertificateFile and KeyFile are those of the client.
 	CertificateFile string
 	KeyFile         string
@@ -45,7 +47,10 @@ const minRedisTimeout, maxRedisTimeout = 10 * time.Millisecond, 10 * time.Second
 
 // Details is where the stream of details is.
 func (r *Redis) Details() details.Config {
-	cfg := details.Config{Mode: details.Mode(r.Mode), Address: r.Address, MasterName: r.MasterName, Username: r.Username, PasswordFile: r.PasswordFile, CallBudget: r.Timeout}
+	cfg := details.Config{
+		Mode: details.Mode(r.Mode), Address: r.Address, MasterName: r.MasterName, Username: r.Username,
+		PasswordFile: r.PasswordFile, SentinelPasswordFile: r.SentinelPasswordFile, CallBudget: r.Timeout,
+	}
 	if r.TLS {
 		cfg.TLS = &details.TLS{CAFile: r.CAFile, CertificateFile: r.CertificateFile, KeyFile: r.KeyFile}
 	}
@@ -90,6 +95,7 @@ func (c *Common) AddFlags(fs *flag.FlagSet) {
 	fs.StringVar(&c.Redis.MasterName, "redis-master-name", "", "name of the primary that the Sentinels watch, with --redis-mode=Sentinel")
 	fs.StringVar(&c.Redis.Username, "redis-username", "", "ACL user of Redis")
 	fs.StringVar(&c.Redis.PasswordFile, "redis-password-file", "", "file that holds the password of Redis; read at every connect")
+	fs.StringVar(&c.Redis.SentinelPasswordFile, "redis-sentinel-password-file", "", "file that holds the password of the Sentinels, with --redis-mode=Sentinel; read at every question")
 	fs.BoolVar(&c.Redis.TLS, "redis-tls", false, "speak TLS with Redis")
 	fs.StringVar(&c.Redis.CAFile, "redis-ca-file", "", "file of the authorities that Redis is known by, with --redis-tls; read at every connect; empty means those of the system")
 	fs.StringVar(&c.Redis.CertificateFile, "redis-client-certificate-file", "", "file of the certificate that is presented to Redis, with --redis-tls; read at every connect")
@@ -125,6 +131,7 @@ func (r *Redis) validate() field.ErrorList {
 	if r.Address != "" {
 		errs = append(errs, r.validateAddresses()...)
 		errs = append(errs, validateFile("redis-password-file", r.PasswordFile)...)
+		errs = append(errs, validateFile("redis-sentinel-password-file", r.SentinelPasswordFile)...)
 		errs = append(errs, validateFile("redis-ca-file", r.CAFile)...)
 		errs = append(errs, validateFile("redis-client-certificate-file", r.CertificateFile)...)
 		errs = append(errs, validateFile("redis-client-key-file", r.KeyFile)...)
@@ -198,6 +205,9 @@ func (r *Redis) validateMode() field.ErrorList {
 	errs := validateChoice("redis-mode", r.Mode, string(details.Standalone), string(details.Sentinel), string(details.Cluster))
 	if (r.Mode == string(details.Sentinel)) != (r.MasterName != "") {
 		errs = append(errs, field.Invalid(flagPath("redis-master-name"), r.MasterName, "must be set with --redis-mode=Sentinel, and with no other mode"))
+	}
+	if r.SentinelPasswordFile != "" && r.Mode != string(details.Sentinel) {
+		errs = append(errs, field.Invalid(flagPath("redis-sentinel-password-file"), r.SentinelPasswordFile, "is of no use without --redis-mode=Sentinel"))
 	}
 	return errs
 }

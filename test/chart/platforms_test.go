@@ -203,9 +203,10 @@ func TestAnotherRedisBehindSentinelsOrAsACluster(t *testing.T) {
 	}{
 		"sentinel": {
 			[]string{"--redis-address=sentinel-0.redis:26379,sentinel-1.redis:26379,sentinel-2.redis:26379", "--redis-mode=Sentinel", "--redis-master-name=plumbline",
+				"--redis-sentinel-password-file=/var/run/secrets/plumbline-redis/sentinel-password",
 				"--redis-client-certificate-file=/var/run/secrets/plumbline-redis-client/tls.crt", "--redis-client-key-file=/var/run/secrets/plumbline-redis-client/tls.key"},
 			[]int{26379, 6379},
-			map[string]string{"redis-password": "redis: redis-password", "redis-ca": "redis-ca: ca.crt", "redis-client": "redis-client: tls.crt tls.key"},
+			map[string]string{"redis-password": "redis: redis-password sentinel-password", "redis-ca": "redis-ca: ca.crt", "redis-client": "redis-client: tls.crt tls.key"},
 		},
 		"rediscluster": {
 			[]string{"--redis-address=redis-0.redis:6379,redis-1.redis:6379,redis-2.redis:6379", "--redis-mode=Cluster"},

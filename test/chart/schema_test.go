@@ -80,6 +80,8 @@ func TestRefusedValues(t *testing.T) {
 		"a key prefix that adds an ACL rule":     {`redis.keyPrefix="a +@all"`, "/redis/keyPrefix"},
 		"several Redis servers that stand alone": {`redis={"enabled":false,"external":{"address":"a:1,b:2"}}`, "/redis/external/address"},
 		"Sentinels that watch no primary":        {`redis.enabled=false,redis.external.address="a:1",redis.external.mode="Sentinel"`, "/redis/external/masterName"},
+		"the password of no Sentinel":            {`redis.enabled=false,redis.external.address="a:1",redis.external.existingSecret="redis",redis.external.sentinelPasswordKey="p"`, "/redis/external/sentinelPasswordKey"},
+		"a Sentinel's password in no Secret":     {`redis.enabled=false,redis.external.address="a:1",redis.external.mode="Sentinel",redis.external.masterName="m",redis.external.sentinelPasswordKey="p"`, "/redis/external/existingSecret"},
 		"a primary that no Sentinel watches":     {`redis.external.masterName="plumbline"`, "/redis/external/masterName"},
 		"a kind of Redis that there is not":      {`redis.external.mode="Ring"`, "/redis/external/mode"},
 		"a privileged container":                 {`securityContext.privileged=true`, "/securityContext/privileged"},

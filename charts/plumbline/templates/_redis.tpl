@@ -37,16 +37,27 @@
 - --redis-timeout={{ .Values.redis.timeout | default "50ms" }}
 {{- if include "plumbline.redisSecret" . }}
 - --redis-password-file=/var/run/secrets/plumbline-redis/password
+{{- if include "plumbline.redisSentinelKey" . }}
+- --redis-sentinel-password-file=/var/run/secrets/plumbline-redis/sentinel-password
+{{- end }}
 {{- end }}
 {{- end }}
 
-{{/* The password alone: the client has no use for the server's ACL. */}}
+{{/* Key of the password of the Sentinels, or nothing. */}}
+{{- define "plumbline.redisSentinelKey" -}}
+{{- if not .Values.redis.enabled -}}
+{{ .Values.redis.external.sentinelPasswordKey }}
+{{- end -}}
+{{- end }}
+
+{{/* The passwords alone: the client has no use for the server's ACL. */}}
 {{- define "plumbline.redisVolume" -}}
 {{- with include "plumbline.redisSecret" . -}}
 - name: redis-password
   secret:
     secretName: {{ . }}
-    items: [{key: {{ ternary "password" $.Values.redis.external.passwordKey $.Values.redis.enabled }}, path: password}]
+    items: [{key: {{ ternary "password" $.Values.redis.external.passwordKey $.Values.redis.enabled }}, path: password}
+      {{- with include "plumbline.redisSentinelKey" $ }}, {key: {{ . }}, path: sentinel-password}{{ end }}]
 {{- end }}
 {{- with include "plumbline.redisCA" . }}
 - name: redis-ca

@@ -43,6 +43,9 @@ type Config struct {
 	// PasswordFile is read at every connect, so that a rotated password needs
 	// no restart; empty means no password.
 	PasswordFile string
+	// SentinelPasswordFile has the password of the Sentinels. The client reads it at each
+	// question; empty means no password.
+	SentinelPasswordFile string
 	// TLS is nil for a server that speaks plain text.
 	TLS *TLS
 	// CallBudget bounds every call; zero means the constant of that name.
@@ -74,7 +77,7 @@ func optionsOf(cfg Config) *redis.UniversalOptions {
 		dial = cfg.TLS.dialTLS(budget)
 	}
 	if cfg.Mode == Sentinel {
-		dial = (&sentinels{addresses: addresses, master: cfg.MasterName, dial: dial, budget: budget}).dialPrimary
+		dial = (&sentinels{addresses: addresses, master: cfg.MasterName, passwordFile: cfg.SentinelPasswordFile, dial: dial, budget: budget}).dialPrimary
 	}
 	return &redis.UniversalOptions{
 		Addrs:                 addresses,
@@ -108,14 +111,23 @@ func budgetOf(client redis.UniversalClient) time.Duration {
 }
 
 func credentials(cfg Config) (username, password string, err error) {
-	if cfg.PasswordFile == "" {
-		return cfg.Username, "", nil
-	}
-	raw, err := os.ReadFile(cfg.PasswordFile)
-	if err != nil {
+	if password, err = readPassword(cfg.PasswordFile); err != nil {
 		return "", "", fmt.Errorf("reading the password of Redis: %w", err)
 	}
-	return cfg.Username, strings.TrimRight(string(raw), "\r\n"), nil
+	return cfg.Username, password, nil
+}
+
+// readPassword reads the password in a file without the end of the line. An empty path gives
+// an empty password.
+func readPassword(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return "", err //nolint:wrapcheck // the callers say whose password
+	}
+	return strings.TrimRight(string(raw), "\r\n"), nil
 }
 
 // SetClientLog sends what the Redis client library prints by itself, one line

@@ -17,10 +17,11 @@ import (
 // begins with a question. A failover ends the connections to the old primary, and the
 // library closes a connection whose server has become a replica.
 type sentinels struct {
-	addresses []string
-	master    string
-	dial      dialFunc
-	budget    time.Duration
+	addresses    []string
+	master       string
+	passwordFile string
+	dial         dialFunc
+	budget       time.Duration
 }
 
 // dialPrimary asks one Sentinel after the other within the budget. A failure came before
@@ -44,8 +45,12 @@ func (s *sentinels) ask(ctx context.Context, address string) (string, error) {
 	share := s.budget / time.Duration(len(s.addresses)+1)
 	ctx, cancel := context.WithTimeout(ctx, share)
 	defer cancel()
+	password, err := readPassword(s.passwordFile)
+	if err != nil {
+		return "", fmt.Errorf("reading the password of Sentinels: %w", err)
+	}
 	client := redis.NewSentinelClient(&redis.Options{
-		Addr: address, Dialer: bounded(s.dial), DialTimeout: share, ReadTimeout: share, WriteTimeout: share,
+		Addr: address, Password: password, Dialer: bounded(s.dial), DialTimeout: share, ReadTimeout: share, WriteTimeout: share,
 		MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DisableIdentity: true, Protocol: 2,
 	})
 	defer func() { _ = client.Close() }() // it was asked once

@@ -28,22 +28,23 @@ import (
 
 const masterName = "plumbline"
 
-// startSentinel starts a real Sentinel that decides alone, and gives its address.
-func startSentinel(t *testing.T, directory, primary string) string {
+// startSentinel starts a real Sentinel that decides alone, and gives its address. An empty
+// password means that the Sentinel requires none.
+func startSentinel(t *testing.T, directory, primary, password string) string {
 	t.Helper()
 	address := freeport.Address(t)
 	_, port, err := net.SplitHostPort(address)
 	must(t, err)
 	file := filepath.Join(directory, "sentinel.conf")
 	must(t, os.WriteFile(file, []byte(strings.Join([]string{
-		"port " + port, "bind 127.0.0.1", "dir " + directory,
+		"requirepass " + strconv.Quote(password), "port " + port, "bind 127.0.0.1", "dir " + directory,
 		"sentinel monitor " + masterName + " " + strings.Replace(primary, ":", " ", 1) + " 1",
 		"sentinel down-after-milliseconds " + masterName + " 300",
 		"sentinel failover-timeout " + masterName + " 2000", "",
 	}, "\n")), 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	sentinel, err := server.StartRedisWith(ctx, redis.Options{Addr: address, Protocol: 2, DisableIdentity: true}, file, "--sentinel")
+	sentinel, err := server.StartRedisWith(ctx, redis.Options{Addr: address, Password: password, Protocol: 2, DisableIdentity: true}, file, "--sentinel")
 	must(t, err)
 	t.Cleanup(sentinel.Kill)
 	return address
@@ -87,7 +88,7 @@ func TestTheMirrorFollowsAFailoverOfSentinel(t *testing.T) {
 	primary := newStand(t, options...)
 	_, options = onPort(t)
 	replica := newStand(t, append(options, "--replicaof", strings.Replace(address, ":", " ", 1))...)
-	sentinel := startSentinel(t, primary.directory, address)
+	sentinel := startSentinel(t, primary.directory, address, "")
 	where := details.Config{Mode: details.Sentinel, Address: freeport.Address(t) + "," + sentinel, MasterName: masterName, CallBudget: patience}
 	m := mirror(t, where, redisguard.Config{Budget: patience, Rest: 100 * time.Millisecond})
 	must(t, m.Put(t.Context(), name, uid, full(5)))
@@ -101,6 +102,25 @@ func TestTheMirrorFollowsAFailoverOfSentinel(t *testing.T) {
 	})
 	refuses(t, "after the failover", m.Ask(t.Context(), name, uid, 6, third(), rules(), epoch))
 	refuses(t, "the replica, now the primary,", replica.ask(t, 6))
+	writesDetails(t, where)
+}
+
+func TestTheMirrorGivesSentinelsTheirPassword(t *testing.T) {
+	address, options := onPort(t)
+	primary := newStand(t, options...)
+	sentinel := startSentinel(t, primary.directory, address, "sesame")
+	password := filepath.Join(primary.directory, "sentinel-password")
+	must(t, os.WriteFile(password, []byte("wrong"), 0o600))
+	where := details.Config{Mode: details.Sentinel, Address: sentinel, MasterName: masterName, SentinelPasswordFile: password, CallBudget: patience}
+	m := mirror(t, where, redisguard.Config{Budget: patience, Rest: 100 * time.Millisecond})
+	if err := m.Put(t.Context(), name, uid, full(5)); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+		t.Errorf("with a wrong password, a write ends with %v", err)
+	}
+	must(t, os.WriteFile(password, []byte("sesame\n"), 0o600))
+	poll.Until(t, patience, "the mirror reads the new password", func() error {
+		return m.Put(t.Context(), name, uid, full(5))
+	})
+	refuses(t, "with the password", m.Ask(t.Context(), name, uid, 5, third(), rules(), epoch))
 	writesDetails(t, where)
 }
 
