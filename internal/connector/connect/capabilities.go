@@ -24,6 +24,8 @@ func Capabilities(spec *v1alpha1.TrafficRouterSpec) traffic.Capabilities {
 		can.HeaderMap = can.HeaderMap && declares(v1alpha1.ReceiverHeaderMap)
 		can.Override = can.Override && declares(v1alpha1.ReceiverOverride)
 		return can
+	case v1alpha1.TrafficRouterGatewayAPI, v1alpha1.TrafficRouterTraefik:
+		return traffic.Capabilities{}
 	default:
 		return traffic.Capabilities{}
 	}

@@ -125,6 +125,8 @@ func (r *Registry) make(release *v1alpha1.ABRelease, of *v1alpha1.TrafficRouter)
 			Capabilities: Capabilities(&of.Spec), Settle: settleOf(&of.Spec), Sender: r.Sender, Now: r.Now,
 			Report: func(failed string, answer *webhook.Answer) { r.note(uid, failed, answer) },
 		}), nil
+	case v1alpha1.TrafficRouterGatewayAPI, v1alpha1.TrafficRouterTraefik:
+		return nil, fmt.Errorf("TrafficRouter %s has type %s, which this version does not carry out", of.Name, of.Spec.Type)
 	default:
 		return nil, fmt.Errorf("TrafficRouter %s has type %.40q, which this version does not know", of.Name, of.Spec.Type)
 	}

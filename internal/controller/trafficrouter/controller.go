@@ -79,7 +79,8 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 func writeStatus(router *v1alpha1.TrafficRouter, said connect.Report, secret error, now time.Time) {
 	status := &router.Status
 	status.ObservedGeneration = router.Generation
-	status.Capabilities = names(connect.Capabilities(&router.Spec))
+	can := connect.Capabilities(&router.Spec)
+	status.Capabilities, status.Knowledge = names(can), v1alpha1.AcknowledgmentState(can.Knowledge)
 	status.Version = said.Version
 	if said.Refusal != "" {
 		status.LastRefusal = &v1alpha1.RouterRefusal{Message: said.Refusal, RefusalTime: metav1.NewTime(said.RefusedAt).Rfc3339Copy()}

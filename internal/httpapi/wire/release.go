@@ -38,11 +38,6 @@ type Release struct {
 	Conditions      []Condition             `json:"conditions,omitempty" readOnly:"true"`
 }
 
-// ReleaseRouter names a TrafficRouter, or the mesh.
-type ReleaseRouter struct {
-	Name string `json:"name"`
-}
-
 // Wait is the reason why a run waits.
 type Wait struct {
 	Reason     string     `json:"reason"`
@@ -111,7 +106,7 @@ func ReleaseOf(r *v1alpha1.ABRelease, uids *Uids) Release {
 	out := Release{
 		Object: objectOf(&r.ObjectMeta), TenantID: uids.Namespaces[r.Namespace], EnvironmentID: uids.Environments[uids.EnvironmentOf[r.Namespace]],
 		Variations: variationsOf(r, letters), ActiveVariation: letters[activeOf(r)], TrafficSplit: trafficSplitOf(&r.Spec, letters),
-		Status: ReleaseStatusOf(r), ServiceName: r.Spec.ServiceName, Salt: r.Spec.Salt, Routers: routersOf(r.Spec.Routers), Stages: stagesOf(r),
+		Status: ReleaseStatusOf(r), ServiceName: r.Spec.ServiceName, Salt: r.Spec.Salt, Routers: routersOf(r.Spec.Routers, letters), Stages: stagesOf(r),
 		Conditions: conditionsOf(r.Status.Conditions),
 	}
 	if a := r.Spec.Acknowledgment; a != nil {
@@ -173,9 +168,6 @@ func activeOf(r *v1alpha1.ABRelease) v1alpha1.VariationName {
 // Spec returns the spec that the release describes. The first variation is the stable one.
 func (r *Release) Spec() (v1alpha1.ABReleaseSpec, error) {
 	spec := v1alpha1.ABReleaseSpec{ServiceName: r.ServiceName, Salt: r.Salt}
-	for _, router := range r.Routers {
-		spec.Routers = append(spec.Routers, v1alpha1.ReleaseRouter{Name: router.Name})
-	}
 	names := map[string]v1alpha1.VariationName{}
 	for i := range r.Variations {
 		v := &r.Variations[i]
@@ -197,6 +189,9 @@ func (r *Release) Spec() (v1alpha1.ABReleaseSpec, error) {
 		return spec, fmt.Errorf("trafficSplit.%w", err)
 	}
 	spec.TrafficSplit = split
+	if spec.Routers, err = specRouters(r.Routers, names); err != nil {
+		return spec, err
+	}
 	return spec, r.takeRest(&spec)
 }
 
@@ -232,11 +227,4 @@ func (r *Release) takeRest(spec *v1alpha1.ABReleaseSpec) error {
 // variationName returns the name that the kind has for a letter.
 func variationName(letter string) v1alpha1.VariationName {
 	return v1alpha1.VariationName(strings.ToLower(letter))
-}
-
-func routersOf(routers []v1alpha1.ReleaseRouter) (names []ReleaseRouter) {
-	for i := range routers {
-		names = append(names, ReleaseRouter{routers[i].Name})
-	}
-	return names
 }

@@ -125,6 +125,11 @@ func drawRelease(t *rapid.T) v1alpha1.ABReleaseSpec {
 	if m := spec.TrafficSplit.HeaderMatch; m != nil {
 		m.Values = map[string]v1alpha1.VariationName{"beta": "v1"}
 	}
+	for i := range spec.Routers {
+		for j := range spec.Routers[i].Services {
+			spec.Routers[i].Services[j].Variation = spec.Variations[j].Name
+		}
+	}
 	if s := spec.TrafficSplit.Sticky; s != nil && s.Header != "" {
 		s.Cookie = ""
 	}

@@ -54,14 +54,18 @@ func TestNothingThatATenantWritesLeadsToACall(t *testing.T) {
 }
 
 // placeless have such a name and name no place: numbers, one of which is the median of a metric during
-// the drift, and webhooks whose address is in a Secret of Plumbline's own namespace that the
-// installation lists (delivery.gateSecrets).
+// the drift, webhooks whose address is in a Secret of Plumbline's own namespace that the
+// installation lists (delivery.gateSecrets), and the port of a backend of a route that another program calls.
 var placeless = map[string]bool{
 	".status.observed[].readyEndpoints": true, ".status.components[].metrics[].during": true, ".spec.rollout.gates.webhooks": true,
+	".spec.routers[].services[].port": true,
 }
 
 // ofPlatform are places in kinds without a namespace, which the platform team writes. The rules of egress hold for them.
-var ofPlatform = map[string]bool{"trafficrouters.plumbline.dev.spec.webhook": true, "trafficrouters.plumbline.dev.spec.webhook.url": true}
+var ofPlatform = map[string]bool{
+	"trafficrouters.plumbline.dev.spec.webhook": true, "trafficrouters.plumbline.dev.spec.webhook.url": true,
+	"trafficrouters.plumbline.dev.spec.traefik.programs[].url": true, "trafficrouters.plumbline.dev.spec.traefik.ports[].port": true,
+}
 
 func leading(at string, schema *apiextensionsv1.JSONSchemaProps) []string {
 	var found []string

@@ -343,6 +343,12 @@ type ABReleaseStatus struct {
 	// acknowledged counts the proxies that have acknowledged the effective split.
 	// +optional
 	Acknowledged *SplitAcknowledgment `json:"acknowledged,omitempty"`
+	// routers are the states of routers that the next leader needs.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=4
+	Routers []ReleaseRouterStatus `json:"routers,omitempty"`
 	// observed holds the observations of each variation.
 	// +optional
 	// +listType=map

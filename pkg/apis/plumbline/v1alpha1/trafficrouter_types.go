@@ -11,12 +11,17 @@ import (
 const RouterMesh = "mesh"
 
 // TrafficRouterType is the kind of program or API that carries splits out.
-// +kubebuilder:validation:Enum=Webhook
+// +kubebuilder:validation:Enum=Webhook;GatewayAPI;Traefik
 type TrafficRouterType string
 
-// The types. Each has one block in the spec of a TrafficRouter.
+// The types. Each has at most one block in the spec of a TrafficRouter.
 const (
+	// TrafficRouterWebhook is a receiver of signed requests.
 	TrafficRouterWebhook TrafficRouterType = "Webhook"
+	// TrafficRouterGatewayAPI is the weights of routes that releases name. It has no block.
+	TrafficRouterGatewayAPI TrafficRouterType = "GatewayAPI"
+	// TrafficRouterTraefik is Traefiks that poll their dynamic configuration.
+	TrafficRouterTraefik TrafficRouterType = "Traefik"
 )
 
 // ReceiverCapability is an ability that a receiver can have beyond the division of requests.
@@ -73,7 +78,7 @@ type WebhookRouter struct {
 
 // TrafficRouterSpec says how a router is reached, and which namespaces can use it.
 //
-// +kubebuilder:validation:XValidation:rule="(self.type == 'Webhook') == has(self.webhook)",message="give the block of the type, and no other: webhook with type Webhook"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'Webhook') == has(self.webhook) && (self.type == 'Traefik') == has(self.traefik)",message="give the block of the type, and no other: webhook with type Webhook, traefik with type Traefik, none with type GatewayAPI"
 type TrafficRouterSpec struct {
 	// type is the kind of program or API that carries splits out.
 	// +required
@@ -82,6 +87,9 @@ type TrafficRouterSpec struct {
 	// webhook is the receiver of type Webhook.
 	// +optional
 	Webhook *WebhookRouter `json:"webhook,omitempty"`
+	// traefik is the Traefiks of type Traefik.
+	// +optional
+	Traefik *TraefikRouter `json:"traefik,omitempty"`
 	// allowedNamespaces selects the namespaces with releases that can name the router. An empty
 	// selector selects all namespaces; if unset, none.
 	// +optional
@@ -128,6 +136,9 @@ type TrafficRouterStatus struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=64
 	Capabilities []string `json:"capabilities,omitempty"`
+	// knowledge is the best knowledge about a split that the router can have.
+	// +optional
+	Knowledge AcknowledgmentState `json:"knowledge,omitempty"`
 	// version is the version that the router tells of itself.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -145,6 +156,7 @@ type TrafficRouterStatus struct {
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Knowledge",type=string,JSONPath=`.status.knowledge`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name != 'mesh'",message="the name mesh means the proxies of the mesh: use another name"
