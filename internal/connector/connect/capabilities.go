@@ -5,6 +5,7 @@ package connect
 import (
 	"slices"
 
+	"github.com/plumbline-dev/plumbline/internal/connector/traefik/provider"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/connectors"
@@ -24,7 +25,12 @@ func Capabilities(spec *v1alpha1.TrafficRouterSpec) traffic.Capabilities {
 		can.HeaderMap = can.HeaderMap && declares(v1alpha1.ReceiverHeaderMap)
 		can.Override = can.Override && declares(v1alpha1.ReceiverOverride)
 		return can
-	case v1alpha1.TrafficRouterGatewayAPI, v1alpha1.TrafficRouterTraefik:
+	case v1alpha1.TrafficRouterTraefik:
+		if spec.Traefik == nil {
+			return traffic.Capabilities{}
+		}
+		return provider.CapabilitiesOf(programsOf(spec.Traefik))
+	case v1alpha1.TrafficRouterGatewayAPI:
 		return traffic.Capabilities{}
 	default:
 		return traffic.Capabilities{}

@@ -5,6 +5,7 @@ package connect
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -15,9 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/internal/connector/traefik/provider"
 	"github.com/plumbline-dev/plumbline/internal/connector/webhook"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/notify"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
@@ -29,7 +32,17 @@ type Registry struct {
 	Client client.Reader
 	// Sender makes the requests of webhooks.
 	Sender webhook.Sender
-	Now    func() time.Time
+	// Live reads releases past the cache.
+	Live client.Reader
+	// Resolve reads a key of a Secret.
+	Resolve func(ctx context.Context, ref notify.SecretRef) (string, error)
+	// Endpoints are behind the ports that Traefiks serve.
+	Endpoints provider.Endpoints
+	// TraefikClient asks the APIs of Traefiks, and follows no redirect.
+	TraefikClient *http.Client
+	Now           func() time.Time
+
+	traefiks traefiks
 
 	mu     sync.Mutex
 	routes map[route]connected
@@ -78,6 +91,9 @@ func (r *Registry) Connect(ctx context.Context, release *v1alpha1.ABRelease, nam
 		return nil, err
 	}
 	at := route{client.ObjectKeyFromObject(release), name}
+	if of.Spec.Type == v1alpha1.TrafficRouterTraefik {
+		return r.connectTraefik(ctx, at.release, of)
+	}
 	is := made{release.UID, of.UID, of.Generation}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,8 +155,12 @@ func settleOf(spec *v1alpha1.TrafficRouterSpec) time.Duration {
 	return max(spec.Settle.Duration, 0)
 }
 
+// maxRefusal bounds a refusal in a status, in bytes.
+const maxRefusal = 512
+
 // note keeps the end of a request.
 func (r *Registry) note(router types.UID, failed string, answer *webhook.Answer) {
+	failed = diff.TruncateText(diff.Printable(failed), maxRefusal)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	is := r.said[router]
@@ -165,6 +185,7 @@ func (r *Registry) ReportOf(router types.UID) Report {
 
 // Forget drops the routers of a release that is gone.
 func (r *Registry) Forget(release types.NamespacedName) {
+	r.forgetAtTraefiks(release)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for at := range r.routes {
