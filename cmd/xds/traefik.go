@@ -106,8 +106,7 @@ func (l *leader) leadTraefiks(ctx context.Context, registry *connect.Registry) e
 	return nil
 }
 
-// readIdentity returns by which identity this replica holds the lease, which it has taken just now; "" when ctx ends
-// before.
+// readIdentity returns the identity by which this replica has just taken the lease; "" when ctx ends before.
 func (l *leader) readIdentity(ctx context.Context) string {
 	for {
 		lease, err := l.leases.Leases(l.part.Namespace).Get(ctx, l.part.Lease, metav1.GetOptions{})

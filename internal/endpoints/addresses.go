@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
-// FindArms finds the addresses of each variation of a split behind a port. A Service that is not there has none.
+// FindArms finds the addresses of each variation of a split behind a port. A Service that is not there has no addresses.
 func (c Counter) FindArms(ctx context.Context, split traffic.Split, port uint16) (map[string][]netip.AddrPort, error) {
 	g, err := c.readService(ctx, client.ObjectKey{Namespace: split.Namespace, Name: split.Service})
 	if err != nil || g.service == nil {
@@ -24,7 +24,8 @@ func (c Counter) FindArms(ctx context.Context, split traffic.Split, port uint16)
 	return ir.FindArms(g.service, split, port, g.pods, g.quarantined), nil
 }
 
-// FindAddresses finds the addresses behind a port of a Service that is not divided. A Service that is not there has none.
+// FindAddresses finds the addresses behind a port of a Service that is not divided. A Service that is not there has no
+// addresses.
 func (c Counter) FindAddresses(ctx context.Context, service types.NamespacedName, port uint16) ([]netip.AddrPort, error) {
 	g, err := c.readService(ctx, service)
 	if err != nil || g.service == nil {

@@ -37,12 +37,12 @@ type polled struct {
 	provider   *provider.Provider
 	uid        types.UID
 	generation int64
-	// secrets are the values that were read last, so that the API server may be away.
+	// secrets are the last values of Secrets, for the time in which the API server is away.
 	secrets map[v1alpha1.RouterSecretKey]string
 	end     context.CancelFunc
 }
 
-// FindProvider returns the configuration that the Traefiks of a TrafficRouter poll; nil if there is none by that name.
+// FindProvider returns the provider that the Traefiks of a TrafficRouter poll; nil for a name that is not known.
 func (r *Registry) FindProvider(router string) *provider.Provider {
 	if of := r.traefiks.findPolled(router); of != nil {
 		return of.provider
@@ -85,8 +85,8 @@ func (r *Registry) connectTraefik(ctx context.Context, name types.NamespacedName
 	return has.provider.Router(name), nil
 }
 
-// PrepareTraefik has the Traefiks of a TrafficRouter served as its spec and its Secrets are now. The first time it
-// restores the splits that are in force, and the Traefiks get no answer before.
+// PrepareTraefik has the Traefiks of a TrafficRouter served as its spec and its Secrets are now. The first call restores
+// the splits that are in force; the Traefiks get no answer before.
 func (r *Registry) PrepareTraefik(ctx context.Context, of *v1alpha1.TrafficRouter) error {
 	if of.Spec.Traefik == nil {
 		return nil
@@ -139,8 +139,8 @@ func (t *traefiks) keepPolled(of *v1alpha1.TrafficRouter, is *polled) {
 	t.all[of.Name] = is
 }
 
-// restoreSplits has a provider carry out the splits that are in force. It reads past the cache, since a release is told
-// to a Traefik after its status is stored: so the provider begins with each split that a former leader has told.
+// restoreSplits has a provider carry out the splits that are in force. The controller stores the status of a release
+// before a Traefik gets the split, so a list past the cache has each split that a former leader has served.
 func (r *Registry) restoreSplits(ctx context.Context, router string, to *provider.Provider) error {
 	var all v1alpha1.ABReleaseList
 	if err := r.Live.List(ctx, &all); err != nil {
@@ -155,7 +155,7 @@ func (r *Registry) restoreSplits(ctx context.Context, router string, to *provide
 	return nil
 }
 
-// DropTraefik ends the configuration of a TrafficRouter that is gone. Its Traefiks keep the one that they have.
+// DropTraefik ends the provider of a TrafficRouter that is gone. Its Traefiks keep their configuration.
 func (r *Registry) DropTraefik(router string) {
 	r.traefiks.mu.Lock()
 	defer r.traefiks.mu.Unlock()
@@ -174,8 +174,8 @@ func (r *Registry) forgetAtTraefiks(name types.NamespacedName) {
 	}
 }
 
-// configureTraefik returns the configuration that a TrafficRouter describes. A Secret that cannot be read has its last value:
-// the status of the TrafficRouter says why.
+// configureTraefik returns the configuration that a TrafficRouter describes. A Secret that cannot be read has its last
+// value; the status of the TrafficRouter says why.
 func (r *Registry) configureTraefik(ctx context.Context, of *v1alpha1.TrafficRouter, secrets map[v1alpha1.RouterSecretKey]string) provider.Config {
 	read := func(ref v1alpha1.RouterSecretKey) string {
 		if value, err := r.Resolve(ctx, notify.SecretRef{Name: ref.Name, Key: ref.Key}); err == nil {

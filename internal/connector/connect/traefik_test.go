@@ -25,7 +25,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/fakeclient"
 )
 
-// noEndpoints has none of any Service.
+// noEndpoints is a cluster without endpoints.
 type noEndpoints struct{}
 
 func (noEndpoints) FindArms(context.Context, traffic.Split, uint16) (map[string][]netip.AddrPort, error) {
@@ -42,7 +42,7 @@ type traefikStand struct {
 	t       *testing.T
 	router  *v1alpha1.TrafficRouter
 	release *v1alpha1.ABRelease
-	// token is the one of the Secret; "" has reading fail. lists is the error of lists past the cache.
+	// token is the value of the Secret; with "" the Secret cannot be read. lists is the error of lists past the cache.
 	token string
 	lists error
 }

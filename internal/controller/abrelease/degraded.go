@@ -24,7 +24,7 @@ var degradedReasons = []string{
 	v1alpha1.ReasonNotYetRedirected, v1alpha1.ReasonShareStarved, v1alpha1.ReasonNoReadyEndpoints,
 }
 
-// countedReasons are those whose messages have counts, which are others at each look.
+// countedReasons are the reasons whose messages have counts. The counts change with each look.
 var countedReasons = []string{v1alpha1.ReasonContradicted, v1alpha1.ReasonShareStarved}
 
 // writeDegraded says whether requests go as the split in force has it. It follows

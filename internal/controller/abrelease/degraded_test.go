@@ -77,7 +77,7 @@ func TestDegradedShowsTheMostSevereReasonAndEachNewOneIsTold(t *testing.T) {
 	}
 }
 
-// The counts of a starved share are others at each look, too.
+// The counts of a starved share change with each look.
 func TestAStarvedShareThatGoesOnIsNotWrittenEachTime(t *testing.T) {
 	w := newWorld(t)
 	w.look()

@@ -13,7 +13,7 @@ import (
 var errPlainHTTP = errors.New("plain http is not permitted; use https, or set notifications.plainHTTP in the values of the chart")
 
 // NewReader returns a client that reads from programs which the platform team names. The client keeps to the rules of
-// egress for addresses and TLS, and follows no redirect. It bounds no answer: the caller does.
+// egress for addresses and TLS, and follows no redirect. The caller bounds the size of answers.
 func NewReader(egress Egress) *http.Client {
 	dialer := net.Dialer{Control: egress.control}
 	return &http.Client{

@@ -13,9 +13,9 @@ import (
 )
 
 // FindArms returns the addresses that get the requests of each variation on a port of a Service, for a router that is no
-// proxy of the mesh. They are those of pods, as [Build] has them. Of the endpoints of a variation the best ones count:
-// those that are ready, else those that drain, else those that are not ready; none in quarantine. It returns nil if the
-// split is invalid, or the Service does not have the port.
+// proxy of the mesh. The addresses are those of pods, as [Build] has them. Ready endpoints count; where a variation has no
+// ready endpoint, draining endpoints count, and then endpoints that are not ready. An endpoint in quarantine never counts.
+// FindArms returns nil if the split is invalid, or the Service does not have the port.
 func FindArms(svc *corev1.Service, split traffic.Split, port uint16, pods []Pod, quarantined []traffic.Workload) map[string][]netip.AddrPort {
 	declared := findPort(svc, port)
 	if declared == nil || split.Validate() != nil {
@@ -29,8 +29,8 @@ func FindArms(svc *corev1.Service, split traffic.Split, port uint16, pods []Pod,
 	return arms
 }
 
-// FindAddresses returns the addresses behind a port of a Service that is not divided. They are those of EndpointSlices;
-// else it works like [FindArms].
+// FindAddresses returns the addresses behind a port of a Service that is not divided. The addresses are those of
+// EndpointSlices, and count as in [FindArms].
 func FindAddresses(svc *corev1.Service, port uint16, all []*discoveryv1.EndpointSlice, pods []Pod, quarantined []traffic.Workload) []netip.AddrPort {
 	declared := findPort(svc, port)
 	if declared == nil {

@@ -41,7 +41,7 @@ type counts struct {
 	of   uint64
 }
 
-// LastFailure returns why the last look at a Traefik failed, for each Traefik of which it did; "" if none did.
+// LastFailure returns the errors of the last look at each Traefik; "" if all looks succeeded.
 func (p *Provider) LastFailure() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

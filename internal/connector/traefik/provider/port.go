@@ -20,8 +20,8 @@ const relayedHeader = "X-Plumbline-Relayed"
 // relayPatience bounds the question to the other replicas. A Traefik waits for five seconds by default.
 const relayPatience = 3 * time.Second
 
-// Port serves Traefiks at each replica. The replica that leads answers by itself, and the others ask it: they may be
-// behind, so they have no configuration of their own.
+// Port serves Traefiks at each replica. The leader answers by itself. A follower asks the leader for each answer, because
+// the caches of the follower may be behind.
 type Port struct {
 	// Others returns the addresses of the other replicas, as URLs without a path.
 	Others func(ctx context.Context) ([]string, error)
@@ -37,8 +37,8 @@ type Port struct {
 type Leading struct {
 	// Find returns the provider of a TrafficRouter by its name; nil for a name that is not known.
 	Find func(name string) *Provider
-	// Holds returns the reason why this replica may have lost the lease without having noticed yet. It is asked for each
-	// answer, because a process that was stopped for a while would take the Traefiks back to an older configuration.
+	// Holds returns the reason why this replica may have lost the lease without having noticed yet. The port calls Holds
+	// for each answer, because a process that was stopped for a while would take Traefiks back to an older configuration.
 	Holds func(ctx context.Context) error
 }
 

@@ -93,8 +93,8 @@ func (p *Provider) configured() Config {
 	return p.config
 }
 
-// RestoreSplit has the provider carry out a split that was in force before the process began to lead. A later sequence of the
-// release stays.
+// RestoreSplit has the provider carry out a split that was in force before the process began to lead. A later sequence of
+// the release stays.
 func (p *Provider) RestoreSplit(name types.NamespacedName, split traffic.Split) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,7 +167,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hasToken compares the bearer token of a request in a time that does not depend on it.
+// hasToken compares the bearer token of a request in a time that does not depend on the token.
 func hasToken(r *http.Request, token string) bool {
 	sent, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	got, want := sha256.Sum256([]byte(sent)), sha256.Sum256([]byte(token))
@@ -181,7 +181,7 @@ func (p *Provider) IsOpen() bool {
 	return p.open
 }
 
-// render returns the configuration of now. An endpoint that cannot be found out is an error, and not an endpoint less.
+// render returns the configuration of now. Endpoints that cannot be read are an error, and no empty list.
 func (p *Provider) render(ctx context.Context) ([]byte, error) {
 	ports, endpoints := p.ports()
 	for i := range ports {

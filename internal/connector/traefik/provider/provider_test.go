@@ -22,7 +22,7 @@ func fetchConfig(t *testing.T, p *Provider, token string) (status int, body stri
 	return recorder.Code, recorder.Body.String()
 }
 
-// An error of the sources of endpoints would be a configuration without endpoints otherwise.
+// A configuration without endpoints would be in force at once, so an error of the sources of endpoints is status 503.
 func TestAConfigurationThatCannotBeKnownIsNoEmptyOne(t *testing.T) {
 	for name, tc := range map[string]struct {
 		opens  bool
@@ -65,7 +65,7 @@ func TestTheSplitsOutliveAChangeOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// A leader that begins knows splits of its store, and a release may have been decided about meanwhile.
+// A restore can follow a newer decision about the release.
 func TestARestoreTakesNoReleaseBack(t *testing.T) {
 	p := openProvider()
 	p.RestoreSplit(autumn, splitOf(6))
