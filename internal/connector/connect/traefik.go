@@ -115,7 +115,7 @@ func (r *Registry) prepareTraefik(ctx context.Context, of *v1alpha1.TrafficRoute
 		has.provider = provider.New(config)
 		var running context.Context
 		running, has.end = context.WithCancel(r.Context)
-		go has.provider.Run(running)
+		go has.provider.Run(running) //nolint:contextcheck // it runs for the time of leading
 	}
 	has.provider.ReplaceConfig(config)
 	r.traefiks.keepPolled(of, has)

@@ -185,17 +185,21 @@ func (p *Provider) IsOpen() bool {
 func (p *Provider) render(ctx context.Context) ([]byte, error) {
 	ports, endpoints := p.ports()
 	for i := range ports {
-		port, err := &ports[i], error(nil)
-		if port.Split == nil {
-			port.All, err = endpoints.FindAddresses(ctx, port.Service, port.Served.Port)
-		} else {
-			port.Arms, err = endpoints.FindArms(ctx, *port.Split, port.Served.Port)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("finding the endpoints of port %d of Service %s: %w", port.Served.Port, port.Service, err)
+		if err := fillPort(ctx, &ports[i], endpoints); err != nil {
+			return nil, fmt.Errorf("finding the endpoints of port %d of Service %s: %w", ports[i].Port, ports[i].Service, err)
 		}
 	}
 	return traefik.Render(ports)
+}
+
+// fillPort finds the endpoints behind a port.
+func fillPort(ctx context.Context, port *traefik.Port, endpoints Endpoints) (err error) {
+	if port.Split == nil {
+		port.All, err = endpoints.FindAddresses(ctx, port.Service, port.Port)
+		return err //nolint:wrapcheck // the caller names the port
+	}
+	port.Arms, err = endpoints.FindArms(ctx, *port.Split, port.Port)
+	return err //nolint:wrapcheck // as above
 }
 
 // ports returns the ports of now with their splits, and the source of their endpoints.
