@@ -152,7 +152,7 @@ func TestTraefiksAndReplicasReachThePortOfTraefiks(t *testing.T) {
 				return r.Ports[0].Port.IntValue() == 15011 && len(r.From) == 0
 			})
 			to := slices.ContainsFunc(policy.Spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool {
-				return r.Ports[0].Port.IntValue() == 15011 && len(r.To) == 1
+				return len(r.To) == 1 && slices.ContainsFunc(r.Ports, func(p networkingv1.NetworkPolicyPort) bool { return p.Port.IntValue() == 15011 })
 			})
 			if called != tc.opens || from != tc.opens || to != tc.opens {
 				t.Errorf("the Service has the port: %t, Traefiks reach it: %t, and replicas: %t; want %t", called, from, to, tc.opens)
