@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/plumbline-dev/plumbline/internal/connector/connect"
+	"github.com/plumbline-dev/plumbline/internal/connector/traefik/provider"
 	"github.com/plumbline-dev/plumbline/internal/controller/abrelease"
 	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/internal/discovery/authority"
@@ -42,6 +43,8 @@ type leader struct {
 	vigil       *abrelease.Vigil
 	history     *abrelease.History
 	leases      coordinationv1.CoordinationV1Interface
+	// traefik is nil where no Traefik polls.
+	traefik *provider.Port
 }
 
 func newLeader(config *rest.Config, opts *options.XDS, registry prometheus.Registerer, log logr.Logger) (*leader, error) {

@@ -36,8 +36,15 @@ func (l *leader) connectors(mgr manager.Manager) (abrelease.Connectors, error) {
 	keys := secrets.Reader{Live: mgr.GetAPIReader(), Namespace: l.part.Namespace, Only: append([]string{}, options.SplitList(l.connects.Secrets)...)}
 	registry := &connect.Registry{
 		Context: ctx, Client: mgr.GetClient(), Routes: mgr.GetClient(), Now: l.part.Time.Now, Metrics: l.connected, // objects without a Go type are read live
-		Sender: deliver.NewAsker(keys.Resolve, l.gates.egress, nil),
+		Sender: deliver.NewAsker(keys.Resolve, l.gates.egress, nil), Resolve: keys.Resolve,
 	}
 	status := &trafficrouter.Controller{Client: mgr.GetClient(), Reports: registry.ReportOf, Resolve: keys.Resolve, Clock: l.part.Time}
+	if l.traefik != nil {
+		registry.Live, registry.Endpoints, registry.TraefikClient = mgr.GetAPIReader(), l.window, deliver.NewReader(l.gates.egress)
+		status.Traefiks = registry
+		if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return l.leadTraefiks(ctx, registry) })); err != nil {
+			return nil, fmt.Errorf("answering Traefiks: %w", err)
+		}
+	}
 	return registry, status.Register(mgr)
 }

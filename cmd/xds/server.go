@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-dev/plumbline/internal/certs"
+	"github.com/plumbline-dev/plumbline/internal/connector/traefik/provider"
 	"github.com/plumbline-dev/plumbline/internal/controller/abrelease"
 	"github.com/plumbline-dev/plumbline/internal/discovery"
 	"github.com/plumbline-dev/plumbline/internal/elected"
@@ -50,6 +51,8 @@ type server struct {
 	routers  *discovery.Routers
 	times    times
 	watches  *discovery.Watches
+	// traefik is nil where no Traefik polls.
+	traefik *provider.Port
 }
 
 func newServer(opts *options.XDS, log *slog.Logger) (*server, error) {
@@ -77,6 +80,10 @@ func newServer(opts *options.XDS, log *slog.Logger) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.traefik, err = s.newTraefikPort(); err != nil {
+		return nil, err
+	}
+	s.leader.traefik = s.traefik
 	s.history = abrelease.NewHistory()
 	s.leader.window, s.leader.routers, s.leader.times, s.leader.history = s.window, s.routers, s.times.abrelease, s.history
 	return s, nil
@@ -159,6 +166,7 @@ func (s *server) run(ctx context.Context) error {
 		return telemetry.Serve(serving, s.opts.HealthAddress, s.health.Handler())
 	})
 	group.Go(func() error { return telemetry.Serve(serving, s.opts.AdminAddress, s.admin()) })
+	group.Go(func() error { return s.serveTraefiks(serving) })
 	group.Go(func() error { return s.keeper.Run(working) })
 	group.Go(func() error { s.leader.run(working); return nil })
 	group.Go(func() error {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package endpoints counts the endpoints of the variations of a split, by Services and pods
-// alone: it needs no proxy, and nothing of what proxies are told.
+// Package endpoints counts and finds the endpoints of the variations of a split, by Services,
+// EndpointSlices and pods alone: it needs no proxy, and nothing of what proxies are told.
 package endpoints
 
 import (
@@ -16,9 +16,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 )
 
-// Counter counts by what a reader has.
+// Counter counts and finds endpoints by what a reader has.
 type Counter struct {
-	// Reader has Services and pods.
+	// Reader has Services, EndpointSlices and pods.
 	Reader client.Reader
 	// Quarantined are the workloads of a namespace that get no requests; nil where a router sends
 	// requests to all.
@@ -27,27 +27,41 @@ type Counter struct {
 
 // Count counts the endpoints of each variation; found is false if the Service is not there.
 func (c Counter) Count(ctx context.Context, split traffic.Split) (of map[string]traffic.Endpoints, found bool, err error) {
-	var svc corev1.Service
-	err = c.Reader.Get(ctx, client.ObjectKey{Namespace: split.Namespace, Name: split.Service}, &svc)
+	g, err := c.readService(ctx, client.ObjectKey{Namespace: split.Namespace, Name: split.Service})
+	if err != nil || g.service == nil {
+		return nil, false, err
+	}
+	return ir.CountEndpoints(g.service, split, g.pods, g.quarantined), true, nil
+}
+
+// group is a Service with the pods of its namespace. service is nil if the Service is not there.
+type group struct {
+	service     *corev1.Service
+	pods        []ir.Pod
+	quarantined []traffic.Workload
+}
+
+func (c Counter) readService(ctx context.Context, name client.ObjectKey) (group, error) {
+	svc := &corev1.Service{}
+	err := c.Reader.Get(ctx, name, svc)
 	if apierrors.IsNotFound(err) {
-		return nil, false, nil
+		return group{}, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("reading Service %s/%s: %w", split.Namespace, split.Service, err)
+		return group{}, fmt.Errorf("reading Service %s: %w", name, err)
 	}
 	var list corev1.PodList
-	if err := c.Reader.List(ctx, &list, client.InNamespace(split.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, false, fmt.Errorf("listing the pods of namespace %s: %w", split.Namespace, err)
+	if err := c.Reader.List(ctx, &list, client.InNamespace(name.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return group{}, fmt.Errorf("listing the pods of namespace %s: %w", name.Namespace, err)
 	}
-	pods := make([]ir.Pod, 0, len(list.Items))
+	g := group{service: svc, pods: make([]ir.Pod, 0, len(list.Items))}
 	for i := range list.Items {
-		pods = append(pods, ir.PodOf(&list.Items[i]))
+		g.pods = append(g.pods, ir.PodOf(&list.Items[i]))
 	}
-	var quarantined []traffic.Workload
 	if c.Quarantined != nil {
-		if quarantined, err = c.Quarantined(ctx, split.Namespace); err != nil {
-			return nil, false, fmt.Errorf("reading the quarantines in namespace %s: %w", split.Namespace, err)
+		if g.quarantined, err = c.Quarantined(ctx, name.Namespace); err != nil {
+			return group{}, fmt.Errorf("reading the quarantines in namespace %s: %w", name.Namespace, err)
 		}
 	}
-	return ir.CountEndpoints(&svc, split, pods, quarantined), true, nil
+	return g, nil
 }

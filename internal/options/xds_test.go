@@ -41,6 +41,9 @@ func TestValidateXDS(t *testing.T) {
 		"gates that cannot be":                   {args: []string{"--gate-secrets=a,b_c", "--notify-allowed-networks=10.0.0.1"}, want: []string{"--gate-secrets", "--notify-allowed-networks"}},
 		"gates that can":                         {args: []string{"--gate-secrets=a, b.c", "--notify-allowed-networks=10.0.0.0/8", "--notify-plain-http"}},
 		"series of releases without rollouts":    {args: []string{"--release-series"}, want: []string{"--release-series"}},
+		"Traefiks at no port":                    {args: []string{"--routers", "--traefik-address=here"}, want: []string{"--traefik-address"}},
+		"Traefiks without routers":               {args: []string{"--traefik-address=:15011"}, want: []string{"--traefik-address"}},
+		"Traefiks that can be":                   {args: []string{"--routers", "--traefik-address=:15011"}},
 		"series of releases":                     {args: []string{"--release-series", "--rollouts"}},
 		"what every server checks":               {args: []string{"--log-format=xml", "--namespace=A"}, want: []string{"--log-format", "--namespace"}},
 	}

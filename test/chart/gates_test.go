@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 )
 
 // delivering are the values with rollouts, and these.
@@ -70,6 +71,12 @@ func TestGatesGetWhatIsConfiguredAlone(t *testing.T) {
 			rights:  []string{"plumbline-xds: get secrets named edge, in plumbline-system", "plumbline-xds: get,list,watch trafficrouters.plumbline.dev, everywhere", "plumbline-xds: update trafficrouters.plumbline.dev/status, everywhere"},
 			volumes: []string{"outbound-ca/roots"}, ports: []int{443, 465, 587},
 		},
+		"routers with Traefiks": {
+			values: []string{"--set", "routers.enabled=true", "--set", "routers.traefik.enabled=true", "--set", "routers.traefik.apiPorts={9000}"},
+			args:   []string{"--routers", "--traefik-address=:15011"},
+			rights: []string{"plumbline-xds: get,list,watch trafficrouters.plumbline.dev, everywhere", "plumbline-xds: update trafficrouters.plumbline.dev/status, everywhere"},
+			ports:  []int{443, 465, 587, 9000},
+		},
 		"routers without secrets": {
 			values: []string{"--set", "routers.enabled=true"},
 			args:   []string{"--routers"},
@@ -115,12 +122,40 @@ func TestGatesThatCannotBeAreRefused(t *testing.T) {
 		"a Prometheus without rollouts": {[]string{"--set", prometheusURL}, "set delivery.enabled or assessor.effectiveness.enabled to true"},
 		"a token without a Prometheus":  {delivering("--set", "metrics.prometheus.tokenSecret=token"), "of no use without a url"},
 		"routers without rollouts":      {[]string{"--set", "mesh.enabled=true", "--set", "routers.enabled=true"}, "set delivery.enabled to true, or routers.enabled to false"},
+		"Traefiks without routers":      {delivering("--set", "routers.traefik.enabled=true"), "set routers.enabled to true, or routers.traefik.enabled to false"},
 		"a token without TLS":           {delivering("--set", "metrics.prometheus.url=http://a", "--set", "metrics.prometheus.tokenSecret=token"), "need https://"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			if err := renderNow(t, true, tc.values...).err; err == nil || !strings.Contains(err.Error(), tc.fault) {
 				t.Errorf("the error is %v, want %q", err, tc.fault)
+			}
+		})
+	}
+}
+
+// Traefiks are in any namespace. A replica that a Traefik polls asks the others at the same port.
+func TestTraefiksAndReplicasReachThePortOfTraefiks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		values []string
+		opens  bool
+	}{
+		"by default":    {nil, false},
+		"with Traefiks": {[]string{"--set", "routers.enabled=true", "--set", "routers.traefik.enabled=true"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := template(t, delivering(tc.values...)...)
+			service := convert[corev1.Service](t, find(t, objects, "Service", "plumbline-xds"))
+			policy := convert[networkingv1.NetworkPolicy](t, find(t, objects, "NetworkPolicy", "plumbline-xds"))
+			called := slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == 15011 && p.TargetPort.StrVal == "traefik" })
+			from := slices.ContainsFunc(policy.Spec.Ingress, func(r networkingv1.NetworkPolicyIngressRule) bool {
+				return r.Ports[0].Port.IntValue() == 15011 && len(r.From) == 0
+			})
+			to := slices.ContainsFunc(policy.Spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool {
+				return len(r.To) == 1 && slices.ContainsFunc(r.Ports, func(p networkingv1.NetworkPolicyPort) bool { return p.Port.IntValue() == 15011 })
+			})
+			if called != tc.opens || from != tc.opens || to != tc.opens {
+				t.Errorf("the Service has the port: %t, Traefiks reach it: %t, and replicas: %t; want %t", called, from, to, tc.opens)
 			}
 		})
 	}

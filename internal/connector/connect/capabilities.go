@@ -5,6 +5,7 @@ package connect
 import (
 	"slices"
 
+	"github.com/plumbline-dev/plumbline/internal/connector/traefik/provider"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/connectors"
@@ -27,7 +28,10 @@ func Capabilities(spec *v1alpha1.TrafficRouterSpec) traffic.Capabilities {
 	case v1alpha1.TrafficRouterGatewayAPI:
 		return connectors.GatewayAPI.Capabilities
 	case v1alpha1.TrafficRouterTraefik:
-		return traffic.Capabilities{}
+		if spec.Traefik == nil {
+			return traffic.Capabilities{}
+		}
+		return provider.CapabilitiesOf(programsOf(spec.Traefik))
 	default:
 		return traffic.Capabilities{}
 	}

@@ -5,6 +5,7 @@ package connect
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -16,9 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/plumbline-dev/plumbline/internal/connector/gatewayapi"
+	"github.com/plumbline-dev/plumbline/internal/connector/traefik/provider"
 	"github.com/plumbline-dev/plumbline/internal/connector/webhook"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/notify"
+	"github.com/plumbline-dev/plumbline/pkg/specguard/diff"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 )
 
@@ -32,9 +35,19 @@ type Registry struct {
 	Routes client.Client
 	// Sender makes the requests of webhooks.
 	Sender webhook.Sender
-	Now    func() time.Time
+	// Live reads releases past the cache.
+	Live client.Reader
+	// Resolve reads a key of a Secret.
+	Resolve func(ctx context.Context, ref notify.SecretRef) (string, error)
+	// Endpoints are behind the ports that Traefiks serve.
+	Endpoints provider.Endpoints
+	// TraefikClient asks the APIs of Traefiks, and follows no redirect.
+	TraefikClient *http.Client
+	Now           func() time.Time
 	// Metrics count the splits of all routers. They may be nil.
 	Metrics *Metrics
+
+	traefiks traefiks
 
 	mu     sync.Mutex
 	routes map[route]connected
@@ -86,14 +99,23 @@ func (r *Registry) Connect(ctx context.Context, release *v1alpha1.ABRelease, nam
 	}
 	at := route{client.ObjectKeyFromObject(release), name}
 	is := made{release.UID, of.UID, of.Generation}
+	var router traffic.Router
+	if of.Spec.Type == v1alpha1.TrafficRouterTraefik {
+		var err error
+		if router, err = r.connectTraefik(ctx, at.release, of); err != nil {
+			return nil, err
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if has, known := r.routes[at]; known && has.made == is {
 		return has.measured, nil
 	}
-	router, err := r.makeRouter(release, of, r.routes[at])
-	if err != nil {
-		return nil, err
+	if router == nil {
+		var err error
+		if router, err = r.makeRouter(release, of, r.routes[at]); err != nil {
+			return nil, err
+		}
 	}
 	if r.routes == nil {
 		r.routes = map[route]connected{}
@@ -156,7 +178,7 @@ func (r *Registry) makeRouter(release *v1alpha1.ABRelease, of *v1alpha1.TrafficR
 		}
 		return r.makeRoute(release, of, state), nil
 	case v1alpha1.TrafficRouterTraefik:
-		return nil, fmt.Errorf("TrafficRouter %s has type %s, which this version does not carry out", of.Name, of.Spec.Type)
+		return nil, fmt.Errorf("TrafficRouter %s has type %s, whose router has no memory of its own", of.Name, of.Spec.Type)
 	default:
 		return nil, fmt.Errorf("TrafficRouter %s has type %.40q, which this version does not know", of.Name, of.Spec.Type)
 	}
@@ -179,8 +201,12 @@ func (r *Registry) noteRequest(at route, result webhook.Result) {
 	}
 }
 
+// maxRefusal bounds a refusal in a status, in bytes.
+const maxRefusal = 512
+
 // note keeps the end of a request.
 func (r *Registry) note(router types.UID, failed string, answer *webhook.Answer) {
+	failed = diff.TruncateText(diff.Printable(failed), maxRefusal)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	is := r.said[router]
@@ -205,6 +231,7 @@ func (r *Registry) ReportOf(router types.UID) Report {
 
 // Forget drops the routers of a release that is gone.
 func (r *Registry) Forget(release types.NamespacedName) {
+	r.forgetAtTraefiks(release)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for at := range r.routes {

@@ -17,11 +17,15 @@ import (
 )
 
 // degradedReasons are the reasons of Degraded, the most severe first: requests that are seen
-// elsewhere, then requests that pass the split, then a share that waits for its pods.
+// elsewhere, then requests that pass the split, then a share that a router cannot give, then a share that waits for
+// its pods.
 var degradedReasons = []string{
 	v1alpha1.ReasonContradicted, v1alpha1.ReasonSelectorsOverlap, v1alpha1.ReasonIPv6NotSplit,
-	v1alpha1.ReasonNotYetRedirected, v1alpha1.ReasonNoReadyEndpoints,
+	v1alpha1.ReasonNotYetRedirected, v1alpha1.ReasonShareStarved, v1alpha1.ReasonNoReadyEndpoints,
 }
+
+// countedReasons are the reasons whose messages have counts. The counts change with each look.
+var countedReasons = []string{v1alpha1.ReasonContradicted, v1alpha1.ReasonShareStarved}
 
 // writeDegraded says whether requests go as the split in force has it. It follows
 // writeAcknowledged, because a contradiction counts from the acknowledgment on.
@@ -43,6 +47,7 @@ func (s *subject) degradations() (known []condition.Degradation) {
 	if s.seen != nil && len(s.seen.NotYetRedirected) > 0 {
 		told[v1alpha1.ReasonNotYetRedirected] = []string{s.olderText()}
 	}
+	told[v1alpha1.ReasonShareStarved] = s.starvations()
 	if withheld := s.decision.After.Withheld(); len(withheld) > 0 {
 		told[v1alpha1.ReasonNoReadyEndpoints] = []string{s.clampedText(withheld)}
 	}
@@ -52,6 +57,17 @@ func (s *subject) degradations() (known []condition.Degradation) {
 		}
 	}
 	return known
+}
+
+// starvations say which variations cannot have their share at a router.
+func (s *subject) starvations() (all []string) {
+	if s.seen == nil {
+		return nil
+	}
+	for _, starved := range s.seen.Starved {
+		all = append(all, fmt.Sprintf("variation %s at %s: %s", starved.Variation, starved.Part, starved.Why))
+	}
+	return all
 }
 
 // contradictions are what proxies report that cannot be while the split is in force.

@@ -4,6 +4,7 @@ package abrelease
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,8 @@ func TestDegradedShowsTheMostSevereReasonAndEachNewOneIsTold(t *testing.T) {
 	older := traffic.Observation{Sequence: 1, Knowledge: traffic.Unknown, Wanted: 1, Acknowledged: 1, NotYetRedirected: []string{"shop/a"}, RedirectedAt: noon.Add(time.Hour)}
 	other := older
 	other.Knowledge, other.OutOfSync = traffic.Contradicted, []traffic.OutOfSync{{Name: "shop/front-0", Why: "has 1.x"}}
+	starved := proven
+	starved.Starved = []traffic.Starved{{Part: "edge/traefik-0", Variation: "canary", Why: "it got 1 of 400 requests"}}
 	for _, step := range []struct {
 		name     string
 		seen     traffic.Observation
@@ -42,6 +45,7 @@ func TestDegradedShowsTheMostSevereReasonAndEachNewOneIsTold(t *testing.T) {
 		{"another split as well", other, []ir.Problem{problem(ir.IPv6NotSplit), problem(ir.SelectorsOverlap)}, "Contradicted SelectorsOverlap IPv6NotSplit NotYetRedirected", "Contradicted"},
 		{"IPv6 alone again", proven, []ir.Problem{problem(ir.IPv6NotSplit)}, "IPv6NotSplit", ""},
 		{"nothing again", proven, nil, "", ""},
+		{"a starved share", starved, nil, "ShareStarved", "ShareStarved"},
 		{"older connections again", older, nil, "NotYetRedirected", "NotYetRedirected"},
 	} {
 		w.said()
@@ -70,5 +74,22 @@ func TestDegradedShowsTheMostSevereReasonAndEachNewOneIsTold(t *testing.T) {
 	w.router.Deafen(errors.New("nobody answers"))
 	if c := meta.FindStatusCondition(w.look().Status.Conditions, v1alpha1.ConditionDegraded); c.Reason != v1alpha1.ReasonNoReadyEndpoints {
 		t.Errorf("while nobody is asked the condition is %+v", c)
+	}
+}
+
+// The counts of a starved share change with each look.
+func TestAStarvedShareThatGoesOnIsNotWrittenEachTime(t *testing.T) {
+	w := newWorld(t)
+	w.look()
+	for i := range 20 {
+		w.router.Say(traffic.Observation{
+			Sequence: 1, Knowledge: traffic.Proven, Wanted: 1, Acknowledged: 1,
+			Starved: []traffic.Starved{{Part: "edge/traefik-0", Variation: "canary", Why: fmt.Sprintf("it got 0 of %d requests", 400+i)}},
+		})
+		w.look()
+		w.clock.Step(time.Second)
+	}
+	if w.writes > 3 {
+		t.Errorf("the status was written %d times in 20 s", w.writes)
 	}
 }

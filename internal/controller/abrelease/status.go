@@ -107,7 +107,7 @@ func uncounted(status *v1alpha1.ABReleaseStatus) {
 			g.Value, g.Message, g.AnswerTime = "", "", metav1.Time{}
 		}
 	}
-	if told := toldReasons(status); slices.Contains(told, v1alpha1.ReasonContradicted) {
+	if told := toldReasons(status); slices.ContainsFunc(told, func(reason string) bool { return slices.Contains(countedReasons, reason) }) {
 		meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded).Message = strings.Join(told, " ")
 	}
 }

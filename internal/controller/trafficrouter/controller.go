@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -35,7 +36,13 @@ const (
 	reasonFailing         = v1alpha1.ReasonRequestsFail
 )
 
-// Controller writes the status of TrafficRouters.
+// Traefiks serves the Traefiks of TrafficRouters.
+type Traefiks interface {
+	PrepareTraefik(ctx context.Context, router *v1alpha1.TrafficRouter) error
+	DropTraefik(router string)
+}
+
+// Controller writes the status of TrafficRouters, and has their Traefiks served.
 type Controller struct {
 	Client client.Client
 	// Reports says what a router said last.
@@ -43,6 +50,8 @@ type Controller struct {
 	// Resolve reads the key that signs requests.
 	Resolve func(ctx context.Context, ref notify.SecretRef) (string, error)
 	Clock   clock.PassiveClock
+	// Traefiks may be nil where no TrafficRouter has type Traefik.
+	Traefiks Traefiks
 }
 
 // Register adds the controller to a manager.
@@ -59,20 +68,34 @@ func (c *Controller) Register(mgr ctrl.Manager) error {
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	router := &v1alpha1.TrafficRouter{}
 	if err := c.Client.Get(ctx, request.NamespacedName, router); err != nil {
+		if apierrors.IsNotFound(err) && c.Traefiks != nil {
+			c.Traefiks.DropTraefik(request.Name)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // nil for one that is gone
 	}
-	was := router.Status.DeepCopy()
-	var secret error
-	if w := router.Spec.Webhook; w != nil {
-		_, secret = c.Resolve(ctx, notify.SecretRef{Name: w.SecretRef.Name, Key: w.SecretRef.Key})
+	if c.Traefiks != nil {
+		if err := c.Traefiks.PrepareTraefik(ctx, router); err != nil {
+			return reconcile.Result{}, fmt.Errorf("serving the Traefiks of TrafficRouter %s: %w", router.Name, err)
+		}
 	}
-	writeStatus(router, c.Reports(router.UID), secret, c.Clock.Now())
+	was := router.Status.DeepCopy()
+	writeStatus(router, c.Reports(router.UID), c.readSecrets(ctx, &router.Spec), c.Clock.Now())
 	if !equality.Semantic.DeepEqual(was, &router.Status) {
 		if err := c.Client.Status().Update(ctx, router); client.IgnoreNotFound(err) != nil {
 			return reconcile.Result{}, fmt.Errorf("writing the status of TrafficRouter %s: %w", router.Name, err)
 		}
 	}
 	return reconcile.Result{RequeueAfter: again}, nil
+}
+
+// readSecrets returns why a Secret that a TrafficRouter names cannot be read.
+func (c *Controller) readSecrets(ctx context.Context, spec *v1alpha1.TrafficRouterSpec) error {
+	for _, ref := range connect.SecretsOf(spec) {
+		if _, err := c.Resolve(ctx, notify.SecretRef{Name: ref.Name, Key: ref.Key}); err != nil {
+			return err //nolint:wrapcheck // it names the Secret
+		}
+	}
+	return nil
 }
 
 // writeStatus fills in what is known of a router. secret says why its key cannot be read.

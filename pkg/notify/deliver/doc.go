@@ -25,6 +25,7 @@
 // [Cause] from a closed list and a status.
 //
 // An [Asker] makes one signed request by the same rules, and hands the answer on: gates of rollouts read it.
+// The client of [NewReader] reads from programs by the same rules for addresses.
 //
 // Adapter. It uses the network, the operating system, logs, random numbers, the clock and
 // goroutines.

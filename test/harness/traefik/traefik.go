@@ -35,12 +35,19 @@ type Program struct {
 // Start one that takes a changed configuration after an interval, with further arguments. It ends with the test.
 func Start(tb testing.TB, interval time.Duration, arguments ...string) *Program {
 	tb.Helper()
+	return StartBare(tb, append([]string{
+		"--api=true", "--api.insecure=true", "--metrics.prometheus=true", "--metrics.prometheus.addserviceslabels=true",
+		"--providers.providersthrottleduration=" + interval.String(),
+	}, arguments...)...)
+}
+
+// StartBare starts one whose API, metrics and providers are those of the arguments alone. It ends with the test.
+func StartBare(tb testing.TB, arguments ...string) *Program {
+	tb.Helper()
 	p := &Program{tb: tb, Web: freeport.Address(tb), API: freeport.Address(tb), log: filepath.Join(tb.TempDir(), "traefik.log")}
 	p.args = append([]string{
 		"--entrypoints.web.address=" + p.Web, "--entrypoints.traefik.address=" + p.API,
-		"--api=true", "--api.insecure=true", "--metrics.prometheus=true", "--metrics.prometheus.addserviceslabels=true",
-		"--providers.providersthrottleduration=" + interval.String(), "--global.checknewversion=false", "--global.sendanonymoususage=false",
-		"--log.nocolor=true", "--log.filepath=" + p.log,
+		"--global.checknewversion=false", "--global.sendanonymoususage=false", "--log.nocolor=true", "--log.filepath=" + p.log,
 	}, arguments...)
 	p.Run()
 	tb.Cleanup(func() {

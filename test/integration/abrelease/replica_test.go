@@ -97,6 +97,9 @@ func (s *shop) startAt(address string, like *replica, as role) *replica {
 	server.Releases.Times.KeptFor = s.keptFor
 	server.Releases.Connectors = s.connectors
 	server.Releases.Routers, server.Releases.Rollouts = r.routers, s.rollouts != nil
+	if s.prepare != nil {
+		s.prepare(server)
+	}
 	if r.lead = sync.OnceFunc(func() { close(begin) }); as != waits {
 		r.lead()
 	}
@@ -121,6 +124,8 @@ type shop struct {
 	silence time.Duration
 	// connectors are the routers of TrafficRouters; nil where no release names one.
 	connectors abrelease.Connectors
+	// prepare changes a replica before it starts; may be nil.
+	prepare func(*discoveryserver.Server)
 	// rollouts are the routers of releases with stages; nil where no release has stages.
 	rollouts *meters
 }

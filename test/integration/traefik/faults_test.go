@@ -124,7 +124,7 @@ func TestAProviderThatIsNotOpenChangesNothing(t *testing.T) {
 	st.Settle()
 	old := st.Provider
 	fresh := provider.New(provider.Config{
-		Served: []connector.Served{{Service: services[0], Port: 80}}, Endpoints: st, Token: token, Every: time.Second, Now: time.Now,
+		Served: []connector.Served{{Service: services[0], Port: 80}}, Endpoints: st, Token: token, Client: impatient, Every: time.Second, Now: time.Now,
 		Programs: []provider.Program{{Name: "edge/traefik-0", URL: "http://" + st.program.API}},
 	})
 	before, err := st.metrics()

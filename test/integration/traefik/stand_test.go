@@ -89,7 +89,7 @@ func newStand(t testing.TB, change func(*provider.Program, *traefik.Program), in
 	st.mu.Lock()
 	st.Provider = provider.New(provider.Config{
 		Served: served, Endpoints: st, Programs: []provider.Program{program}, Token: token,
-		Settle: time.Minute, Every: 10 * time.Second, Now: time.Now,
+		Settle: time.Minute, Client: impatient, Every: 10 * time.Second, Now: time.Now,
 	})
 	st.mu.Unlock()
 	st.Open()
@@ -140,8 +140,12 @@ func (st *stand) backend(name string) netip.AddrPort {
 	return netip.MustParseAddrPort(s.Listener.Addr().String())
 }
 
-// Arms implements provider.Endpoints by the label version of selectors.
-func (st *stand) Arms(_ connector.Served, split traffic.Split) map[string][]netip.AddrPort {
+// FindArms implements provider.Endpoints by the label version of selectors.
+func (st *stand) FindArms(_ context.Context, split traffic.Split, _ uint16) (map[string][]netip.AddrPort, error) {
+	return st.arms(split), nil
+}
+
+func (st *stand) arms(split traffic.Split) map[string][]netip.AddrPort {
 	arms := map[string][]netip.AddrPort{}
 	for _, v := range split.Variations {
 		arms[v.Name] = []netip.AddrPort{st.backends[v.Selector.MatchLabels["version"]]}
@@ -149,8 +153,10 @@ func (st *stand) Arms(_ connector.Served, split traffic.Split) map[string][]neti
 	return arms
 }
 
-// All implements provider.Endpoints.
-func (st *stand) All(connector.Served) []netip.AddrPort { return []netip.AddrPort{st.backends[plain]} }
+// FindAddresses implements provider.Endpoints.
+func (st *stand) FindAddresses(context.Context, types.NamespacedName, uint16) ([]netip.AddrPort, error) {
+	return []netip.AddrPort{st.backends[plain]}, nil
+}
 
 // recorded remembers the split that was applied last, to tell which variation a backend is.
 type recorded struct {
@@ -335,7 +341,7 @@ func (st *stand) Edit(types.NamespacedName) {
 	st.mu.Unlock()
 	split.Shares = traffic.Shares{{Variation: "stable", Weight: traffic.Total}, {Variation: "canary"}}
 	port := connector.Served{Service: services[0], Port: 80, Route: connector.Route{Rule: "Host(`web.shop`)"}}
-	edited, err := connector.Render([]connector.Port{{Served: port, Split: &split, Arms: st.Arms(port, split)}})
+	edited, err := connector.Render([]connector.Port{{Served: port, Split: &split, Arms: st.arms(split)}})
 	if err != nil {
 		st.Fatal(err)
 	}

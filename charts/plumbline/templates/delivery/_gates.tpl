@@ -14,6 +14,16 @@ true
 {{- end -}}
 {{- end }}
 
+{{/* Whether the discovery server serves Traefiks; the text is empty if not. */}}
+{{- define "plumbline.servesTraefiks" -}}
+{{- if and .Values.routers.traefik.enabled (not .Values.routers.enabled) -}}
+{{- fail "routers.traefik.enabled is for releases that name TrafficRouters: set routers.enabled to true, or routers.traefik.enabled to false" -}}
+{{- end -}}
+{{- if and .Values.routers.traefik.enabled .Values.mesh.enabled -}}
+true
+{{- end -}}
+{{- end }}
+
 {{/* The Prometheus that queries of rollouts are asked of; the text is empty without one. */}}
 {{- define "plumbline.prometheusURL" -}}
 {{- include "plumbline.checkSource" (dict "name" "prometheus" "source" .Values.metrics.prometheus) -}}
@@ -43,6 +53,9 @@ true
 {{- with .Values.routers.secrets }}
 - --router-secrets={{ join "," . }}
 {{- end }}
+{{- end }}
+{{- if include "plumbline.servesTraefiks" . }}
+- --traefik-address=:15011
 {{- end }}
 {{- if include "plumbline.signedRequests" . }}
 {{- with $.Values.notifications.allowedNetworks }}

@@ -41,19 +41,33 @@ type counts struct {
 	of   uint64
 }
 
+// LastFailure returns the errors of the last look at each Traefik; "" if all looks succeeded.
+func (p *Provider) LastFailure() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var failures []string
+	for _, program := range slices.Sorted(maps.Keys(p.looks)) {
+		if err := p.looks[program].err; err != nil {
+			failures = append(failures, err.Error())
+		}
+	}
+	return strings.Join(failures, "; ")
+}
+
 // Count looks at the metrics of each Traefik, and counts what came since the look before. The first look at a Traefik
 // counts nothing.
 func (p *Provider) Count(ctx context.Context) {
-	for _, program := range p.config.Programs {
+	config := p.configured()
+	for _, program := range config.Programs {
 		if program.URL == "" {
 			continue
 		}
-		before, released := p.sequences(ctx, program)
-		metrics, err := program.metrics(ctx)
-		after, _ := p.sequences(ctx, program)
+		before, released := p.sequences(ctx, config, program)
+		metrics, err := program.metrics(ctx, config.Client)
+		after, _ := p.sequences(ctx, config, program)
 		p.mu.Lock()
 		last, looked := p.looks[program.Name]
-		now := look{p.config.Now(), metrics, before, err}
+		now := look{p.now(), metrics, before, err}
 		switch {
 		case err != nil: // what came meanwhile is counted by the next look that succeeds
 			last.err = err
@@ -70,7 +84,7 @@ func (p *Provider) Count(ctx context.Context) {
 
 // sequences returns the sequence in force of each release at a Traefik, and the split that each was told. An unknown
 // sequence is 0.
-func (p *Provider) sequences(ctx context.Context, program Program) (map[types.NamespacedName]uint64, map[types.NamespacedName]traffic.Split) {
+func (p *Provider) sequences(ctx context.Context, config Config, program Program) (map[types.NamespacedName]uint64, map[types.NamespacedName]traffic.Split) {
 	p.mu.Lock()
 	splits := map[types.NamespacedName]traffic.Split{}
 	for name, r := range p.releases {
@@ -81,7 +95,7 @@ func (p *Provider) sequences(ctx context.Context, program Program) (map[types.Na
 	p.mu.Unlock()
 	sequences := map[types.NamespacedName]uint64{}
 	for name, split := range splits {
-		states, err := program.states(ctx, p.portsOf(split))
+		states, err := program.states(ctx, config.Client, config.portsOf(split))
 		if err != nil || len(states) == 0 {
 			continue
 		}
@@ -101,20 +115,23 @@ func (p *Provider) count(program Program, last, now look, after map[types.Namesp
 	id := fnv.New64a()
 	_, _ = fmt.Fprintf(id, "%s %f", program.Name, now.metrics.Started) // a hash takes all bytes
 	for name, split := range splits {
-		own := p.releases[name]
+		own, known := p.releases[name]
+		if !known { // the release is gone
+			continue
+		}
 		sequence := last.sequences[name]
 		if after[name] != sequence || now.metrics.Started != last.metrics.Started {
 			sequence = 0
 		}
 		seen := traefik.Seen{Reloads: came.Reloads, By: map[string]uint64{}}
-		for _, port := range p.portsOf(split) {
+		for _, port := range p.config.portsOf(split) {
 			for _, share := range split.Shares {
 				c, failedOver := came.Of(port, share.Variation)
 				seen.Requests += c.Answered
 				seen.By[share.Variation] += c.Answered
 				own.add(cellOf(c, failedOver, id.Sum64()|1, traffic.Cell{
 					Part: program.Name, Variation: share.Variation, Port: port.Port, Sequence: sequence,
-					Start: now.at.Truncate(p.config.Every), From: last.at, To: now.at,
+					Start: now.at.Truncate(p.every), From: last.at, To: now.at,
 				}))
 			}
 		}
@@ -186,7 +203,7 @@ func (c *counts) starved(split traffic.Split) (all []traffic.Starved) {
 func (r Router) Measure(_ context.Context, since traffic.Cursor) (traffic.Measurement, error) {
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
-	own := r.of.releases[r.name]
+	own := r.of.releaseOf(r.name)
 	m := traffic.Measurement{Next: since, Wanted: len(r.of.config.Programs)}
 	for _, c := range own.cells {
 		if isAfter(c.Position, since[c.Part]) {

@@ -2,6 +2,8 @@
 
 // Package provider is a traffic.Router of Traefiks that poll their dynamic configuration.
 //
+//	Traefiks ──Service──▶ [Port] of a replica ──relay──▶ [Port] of the one that leads ──▶ [Provider] of a TrafficRouter
+//
 // Adapter. The package serves the configuration by the network, and asks the API and the metrics of each Traefik. The
 // caller starts [Provider.Run] in the process that has the leases of the releases.
 //

@@ -31,16 +31,13 @@ type Program struct {
 	User, Password string
 }
 
-// client follows no redirect, so a password goes to the named URL alone.
-var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-
 // states returns what the Traefik has in force for each port.
-func (p Program) states(ctx context.Context, ports []traefik.Served) ([]traefik.State, error) {
+func (p Program) states(ctx context.Context, client *http.Client, ports []traefik.Served) ([]traefik.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	states := make([]traefik.State, 0, len(ports))
 	for _, port := range ports {
-		answer, code, err := p.get(ctx, "/api/http/services/"+port.Name()+"@http")
+		answer, code, err := p.get(ctx, client, "/api/http/services/"+port.Name()+"@http")
 		switch {
 		case err != nil:
 			return nil, err
@@ -59,10 +56,10 @@ func (p Program) states(ctx context.Context, ports []traefik.Served) ([]traefik.
 	return states, nil
 }
 
-func (p Program) metrics(ctx context.Context) (traefik.Metrics, error) {
+func (p Program) metrics(ctx context.Context, client *http.Client) (traefik.Metrics, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	answer, code, err := p.get(ctx, "/metrics")
+	answer, code, err := p.get(ctx, client, "/metrics")
 	if err == nil && code != http.StatusOK {
 		err = fmt.Errorf("asking the metrics of %s: status %d", p.Name, code)
 	}
@@ -72,7 +69,7 @@ func (p Program) metrics(ctx context.Context) (traefik.Metrics, error) {
 	return traefik.ReadMetrics(bytes.NewReader(answer))
 }
 
-func (p Program) get(ctx context.Context, path string) (answer []byte, code int, err error) {
+func (p Program) get(ctx context.Context, client *http.Client, path string) (answer []byte, code int, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(p.URL, "/")+path, http.NoBody)
 	if err != nil {
 		return nil, 0, fmt.Errorf("asking %s: %w", p.Name, err)

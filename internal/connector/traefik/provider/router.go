@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -27,20 +26,28 @@ var _ traffic.Router = Router{}
 
 // Router returns the router of a release.
 func (p *Provider) Router(name types.NamespacedName) Router {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.releases[name] == nil {
-		p.releases[name] = &release{counts: counts{epoch: p.config.Now().UnixNano()}}
-	}
 	return Router{p, name}
 }
 
+// CapabilitiesOf returns the abilities of Traefiks: without the API of each of them, a split is Accepted at best, and
+// requests are not counted.
+func CapabilitiesOf(programs []Program) traffic.Capabilities {
+	can := connectors.Traefik.Capabilities
+	if slices.ContainsFunc(programs, func(p Program) bool { return p.URL == "" }) {
+		can.Knowledge, can.Outcomes = traffic.Accepted, false
+	}
+	return can
+}
+
 // Capabilities implements traffic.Router.
-func (r Router) Capabilities() traffic.Capabilities { return connectors.Traefik.Capabilities }
+func (r Router) Capabilities() traffic.Capabilities {
+	return CapabilitiesOf(r.of.configured().Programs)
+}
 
 // Validate implements traffic.Router.
 func (r Router) Validate(split traffic.Split) error {
-	return traefik.Check(split, r.Capabilities(), r.of.config.Served)
+	config := r.of.configured()
+	return traefik.Check(split, CapabilitiesOf(config.Programs), config.Served)
 }
 
 // Apply implements traffic.Router: Traefiks get the split when they poll.
@@ -50,19 +57,17 @@ func (r Router) Apply(_ context.Context, split traffic.Split) error {
 	}
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
-	own, highest := r.of.releases[r.name], uint64(0)
+	own, highest := r.of.releaseOf(r.name), uint64(0)
 	if own.told != nil {
 		highest = own.told.Split.Sequence
 	}
 	if split.Sequence == 0 || split.Sequence < highest {
 		return fmt.Errorf("applying sequence %d: %w", split.Sequence, &traffic.LaterError{Sequence: highest})
 	}
-	told := traefik.Told{Split: split, At: r.of.config.Now(), Settle: r.of.config.Settle}
+	told := traefik.Told{Split: cloneSplit(split), At: r.of.now(), Settle: r.of.config.Settle}
 	if split.Sequence == highest {
 		told.At = own.told.At
 	}
-	s := &told.Split
-	s.Shares, s.Variations, s.Match.Values = slices.Clone(s.Shares), slices.Clone(s.Variations), maps.Clone(s.Match.Values)
 	own.told = &told
 	return nil
 }
@@ -71,47 +76,51 @@ func (r Router) Apply(_ context.Context, split traffic.Split) error {
 func (r Router) Remove(context.Context) error {
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
-	r.of.releases[r.name].told = nil
+	r.of.releaseOf(r.name).told = nil
 	return nil
 }
 
 // Observe implements traffic.Router: it asks each Traefik.
 func (r Router) Observe(ctx context.Context) (traffic.Observation, error) {
-	told, fetched, err := r.told()
+	told, fetched, err := r.told(ctx)
 	if err != nil {
 		return traffic.Observation{}, fmt.Errorf("observing release %s: %w", r.name, err)
 	}
 	if told == nil {
 		return traefik.Observe(nil, nil), nil
 	}
-	ports := r.of.portsOf(told.Split)
-	programs := make([]traefik.Program, len(r.of.config.Programs))
+	config := r.of.configured()
+	ports := config.portsOf(told.Split)
+	programs := make([]traefik.Program, len(config.Programs))
 	var all sync.WaitGroup
-	for i, program := range r.of.config.Programs {
+	for i, program := range config.Programs {
 		programs[i] = traefik.Program{Name: program.Name, HasAPI: program.URL != "", Fetched: fetched}
 		if program.URL == "" {
 			continue
 		}
-		all.Go(func() { programs[i].States, programs[i].Err = program.states(ctx, ports) })
+		all.Go(func() { programs[i].States, programs[i].Err = program.states(ctx, config.Client, ports) })
 	}
 	all.Wait()
 	seen := traefik.Observe(told, programs)
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
-	seen.Starved = r.of.releases[r.name].starved(told.Split)
+	seen.Starved = r.of.releaseOf(r.name).starved(told.Split)
 	return seen, nil
 }
 
 // told returns what the release's Traefiks were told, and whether one of them has fetched the configuration of now.
-func (r Router) told() (*traefik.Told, bool, error) {
+func (r Router) told(ctx context.Context) (*traefik.Told, bool, error) {
+	r.of.mu.Lock()
+	told := r.of.releaseOf(r.name).told
+	r.of.mu.Unlock()
+	document, err := r.of.render(ctx)
 	r.of.mu.Lock()
 	defer r.of.mu.Unlock()
-	document, err := r.of.render()
-	return r.of.releases[r.name].told, r.of.fetched == sha256.Sum256(document), err
+	return told, r.of.fetched == sha256.Sum256(document), err
 }
 
-func (p *Provider) portsOf(split traffic.Split) (ports []traefik.Served) {
-	for _, s := range p.config.Served {
+func (c Config) portsOf(split traffic.Split) (ports []traefik.Served) {
+	for _, s := range c.Served {
 		if s.Service.Namespace == split.Namespace && s.Service.Name == split.Service {
 			ports = append(ports, s)
 		}

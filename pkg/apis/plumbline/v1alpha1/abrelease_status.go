@@ -27,6 +27,8 @@ const (
 	// ReasonNotYetRedirected: pods may have connections that are older than the management of
 	// the Service, and these go past the split.
 	ReasonNotYetRedirected = "NotYetRedirected"
+	// ReasonShareStarved: a variation cannot have its share at a router, whatever its weight is.
+	ReasonShareStarved = "ShareStarved"
 	// ReasonNoReadyEndpoints: a variation has no share because it has no ready endpoints.
 	ReasonNoReadyEndpoints = "NoReadyEndpoints"
 )
@@ -295,7 +297,8 @@ type ObservedVariation struct {
 type ABReleaseStatus struct {
 	// conditions are Ready, Acknowledged, Degraded, and Reconciling or Stalled while they are
 	// True. The reason of Degraded is the most severe of Contradicted, SelectorsOverlap,
-	// IPv6NotSplit, NotYetRedirected and NoReadyEndpoints; its message tells all that hold.
+	// IPv6NotSplit, NotYetRedirected, ShareStarved and NoReadyEndpoints; its message tells all
+	// that hold.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
