@@ -65,6 +65,7 @@ func newStand(t *testing.T, program Program) *stand {
 	p.PublishAll(s.mesh()...)
 	s.Agent = StartAgent(t, p, program, "")
 	s.Settle()
+	s.AwaitAnswer() // routes without a decision are acknowledged before the program starts
 	return s
 }
 

@@ -176,6 +176,39 @@ func TestAWorkerOfBeforeIsAskedAsWell(t *testing.T) {
 	})
 }
 
+// A worker of before a reload divides requests by a split that was removed, until the worker ends.
+func TestAWorkerOfBeforeHasTheSplitThatWasRemoved(t *testing.T) {
+	release := make(chan struct{})
+	hanging, canaryAt := hang(t, release), edgetraffic.StartUpstream(t, "canary", 0)
+	st := newStand(t, portset.Divide(portset.ByHeader, 0, 1, hanging, canaryAt))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := edgetraffic.NewClient(t).Ask(t, http.MethodGet, st.address, "x-user", "user-1")
+		ended <- err
+	}()
+	poll.Until(t, patience, "a request is in flight", func() error {
+		if n := st.counts().InFlight[stableArm]; n != 1 {
+			return fmt.Errorf("%d are", n)
+		}
+		return nil
+	})
+	removed := portset.ReadBack(st, web(nil, slot("", canaryAt)))
+	late, err := st.carrier.CarryOut(t.Context(), removed)
+	must(t, err)
+	if len(late) != 1 || !late[0].Old || !strings.Contains(late[0].String(), "it divides requests by plb_shop_web_80@") {
+		t.Errorf("late: %v, want the worker of before", late)
+	}
+	close(release)
+	must(t, <-ended)
+	poll.Until(t, patience, "the worker of before has ended", func() error {
+		late, err := st.carrier.CarryOut(t.Context(), removed)
+		if err == nil && len(late) > 0 {
+			err = fmt.Errorf("late: %v", late)
+		}
+		return err
+	})
+}
+
 func (st *stand) workers() int {
 	st.Helper()
 	present, old, err := runtimeapi.Client{Socket: st.program.Master}.Workers(st.Context())
