@@ -42,6 +42,19 @@ type Program struct {
 	Reloads bool
 	// FindWorker returns the PID of a worker that accepts connections.
 	FindWorker func(*Agent) (int, error)
+
+	// binary of the agent, which several tests share; empty to build one.
+	binary string
+}
+
+// build the agent for several tests.
+func (p *Program) build(t *testing.T, tags string) {
+	t.Helper()
+	folder := t.TempDir()
+	if err := server.BuildWithTags(t.Context(), folder, tags, "agent"); err != nil {
+		t.Fatal(err)
+	}
+	p.binary = filepath.Join(folder, "agent")
 }
 
 // Agent is a process of cmd/agent, which starts a program.
@@ -78,8 +91,11 @@ func PrepareAgent(tb testing.TB, p *Plane, program Program, tags string, variabl
 		tb.Fatal(err)
 	}
 	a := &Agent{Plane: p, Program: program, Folder: filepath.Join(home, "state"), Address: freeport.Address(tb), Spare: freeport.Address(tb), home: home, variables: variables}
-	if err := server.BuildWithTags(tb.Context(), home, tags, "agent"); err != nil {
-		tb.Fatal(err)
+	if a.binary == "" {
+		if err := server.BuildWithTags(tb.Context(), home, tags, "agent"); err != nil {
+			tb.Fatal(err)
+		}
+		a.binary = a.Path("agent")
 	}
 	a.WriteUser("")
 	a.WriteFile("token", "first")
@@ -113,7 +129,7 @@ func (a *Agent) StartProcess() {
 		"--metrics-address=" + freeport.Address(a), "--health-address=" + freeport.Address(a),
 		"--log-format=text", "--flush-interval=1s", "--drain-delay=10ms",
 	}, a.Flags(a)...)
-	a.cmd = child.Bind(exec.Command(a.Path("agent"), append(append(arguments, "--"), a.Command(a)...)...)) //nolint:gosec,noctx // a test's own binary, which KillProcess ends
+	a.cmd = child.Bind(exec.Command(a.binary, append(append(arguments, "--"), a.Command(a)...)...)) //nolint:gosec,noctx // a test's own binary, which KillProcess ends
 	a.cmd.Env = append(os.Environ(), a.variables...)
 	a.cmd.Stdout, a.cmd.Stderr = a.Output(), a.Output()
 	if err := a.cmd.Start(); err != nil {

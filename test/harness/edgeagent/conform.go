@@ -46,6 +46,7 @@ var (
 // requests by their host, which is NAME.NAMESPACE, to port 80 of the Services shop/web, shop/pay and bank/web.
 func Conform(t *testing.T, program Program, configure func(address, folder string) string) {
 	program.Configure = configure
+	program.build(t, "")
 	routertest.Conform(t, routertest.Maker{
 		Capabilities: traffic.FullCapabilities(),
 		Begin:        func(t *testing.T) routertest.Stand { return newStand(t, program) },

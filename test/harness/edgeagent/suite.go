@@ -154,6 +154,7 @@ func CheckStoppedAgent(t *testing.T, program Program) {
 // CheckKills kills the agent at each point of a change of the rules. The next agent comes up with the old or the next
 // split, and carries the next one out.
 func CheckKills(t *testing.T, program Program) {
+	program.build(t, "failpoints")
 	for _, point := range agent.Points() {
 		t.Run(string(point), func(t *testing.T) {
 			armed := filepath.Join(t.TempDir(), "armed")
