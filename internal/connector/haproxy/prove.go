@@ -106,7 +106,7 @@ func (p Program) proveWorker(ctx context.Context, worker runtimeapi.Client, old 
 			late = append(late, OutOfSync{worker.PID, old, e.Key, err})
 		}
 		if ctx.Err() != nil {
-			return late, nil // it hangs
+			return late, nil //nolint:nilerr // it hangs, as late says
 		}
 	}
 	if !old || len(late) > 0 {
@@ -117,7 +117,7 @@ func (p Program) proveWorker(ctx context.Context, worker runtimeapi.Client, old 
 	case isGone(err):
 		return nil, err
 	case err != nil:
-		return append(late, OutOfSync{PID: worker.PID, Old: old, Why: err}), nil
+		return append(late, OutOfSync{PID: worker.PID, Old: old, Why: err}), nil //nolint:nilerr // late has the error
 	}
 	for _, key := range keys {
 		if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Key == key }) {

@@ -114,7 +114,7 @@ func (s *stand) Settle() {
 	s.Helper()
 	poll.Until(s, patience, "each route is acknowledged", func() error {
 		for _, service := range services {
-			if _, err := s.acknowledged(service); err != nil {
+			if _, err := s.acknowledged(s.Context(), service); err != nil {
 				return err
 			}
 		}
@@ -123,11 +123,11 @@ func (s *stand) Settle() {
 }
 
 // acknowledged returns the sequence of the route of a Service. A route without the acknowledgment of the agent is an error.
-func (s *stand) acknowledged(service types.NamespacedName) (uint64, error) {
+func (s *stand) acknowledged(ctx context.Context, service types.NamespacedName) (uint64, error) {
 	name := envoyname.RouteName(service.Namespace, service.Name, 80)
 	want := s.group.View().Get(ads.Route, name)
 	for _, r := range s.replicas {
-		for _, c := range r.server.Proxies(s.Context(), nil) {
+		for _, c := range r.server.Proxies(ctx, nil) {
 			for _, state := range c.Resources {
 				switch {
 				case state.Type != ads.Route || state.Name != name:
@@ -217,12 +217,12 @@ func (r *router) publish() {
 }
 
 // Observe implements traffic.Router.
-func (r *router) Observe(context.Context) (traffic.Observation, error) {
+func (r *router) Observe(ctx context.Context) (traffic.Observation, error) {
 	split := r.Current()
 	if split == nil {
 		return traffic.Observation{Knowledge: traffic.Unknown}, nil
 	}
-	sequence, err := r.stand.acknowledged(types.NamespacedName{Namespace: split.Namespace, Name: split.Service})
+	sequence, err := r.stand.acknowledged(ctx, types.NamespacedName{Namespace: split.Namespace, Name: split.Service})
 	if err != nil || sequence != split.Sequence {
 		return traffic.Observation{Knowledge: traffic.Unknown, Wanted: 1}, nil //nolint:nilerr // the agent has not answered yet
 	}

@@ -33,8 +33,7 @@ import (
 // patience bounds each wait. A refusal of a proof that is late takes 15 s, so its wait is twice as long.
 const patience = 30 * time.Second
 
-// Plane is a discovery server of two replicas, each with its counts. It implements serve.Directory, serve.Observer
-// and receive.Observer.
+// Plane is a discovery server of two replicas, each with its counts. It implements serve.Directory.
 type Plane struct {
 	testing.TB
 	authority []byte
@@ -79,10 +78,10 @@ func (p *Plane) StartReplica(i int) {
 	running := grpc.NewServer(append(serve.Options(), grpc.Creds(credentials.NewTLS(&tls.Config{
 		Certificates: []tls.Certificate{r.serving}, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"},
 	})))...)
-	r.server = serve.New(serve.Config{}, p, serve.NewProofs(), envoyxds.Missing, p)
+	r.server = serve.New(serve.Config{}, p, serve.NewProofs(), envoyxds.Missing, silent{})
 	r.counts = receive.New(receive.Config{
 		Signals: signals.Config{Interval: time.Second}, Acknowledged: func(string, signals.Slot) signals.Stratum { return signals.Stratum{} },
-	}, counting{p}, p, time.Now)
+	}, counting{p}, silent{}, time.Now)
 	r.server.Register(running)
 	r.counts.Register(running)
 	served := make(chan error, 1)
@@ -127,15 +126,17 @@ func (c counting) Admit(ctx context.Context, authorization []string) (receive.Ad
 	return receive.Admission{Proxy: in.Proxy, Has: func(cluster string) bool { return c.group.View().Get(ads.Cluster, cluster) != nil }}, err
 }
 
-// Streams implements the observers, as do the methods below.
-func (*Plane) Streams(int)                         {}
-func (*Plane) Received(int)                        {}
-func (*Plane) Rejected(receive.Reason, int)        {}
-func (*Plane) Opened(identity.Proxy)               {}
-func (*Plane) Closed(identity.Proxy, error)        {}
-func (*Plane) Refused(codes.Code, serve.Bound)     {}
-func (*Plane) Sent(identity.Proxy, *ads.Send, int) {}
-func (*Plane) Happened(identity.Proxy, ads.Effect) {}
+// silent implements serve.Observer and receive.Observer.
+type silent struct{}
+
+func (silent) Streams(int)                         {}
+func (silent) Received(int)                        {}
+func (silent) Rejected(receive.Reason, int)        {}
+func (silent) Opened(identity.Proxy)               {}
+func (silent) Closed(identity.Proxy, error)        {}
+func (silent) Refused(codes.Code, serve.Bound)     {}
+func (silent) Sent(identity.Proxy, *ads.Send, int) {}
+func (silent) Happened(identity.Proxy, ads.Effect) {}
 
 // Publish publishes a Service as shop/web.
 func (p *Plane) Publish(s ir.Service) {
