@@ -374,8 +374,9 @@ bench-mesh: $(CLUSTER_TOOL) ## Real Envoys: from a step, or a canary that loses 
 	KUBEBUILDER_ASSETS="$$($(CLUSTER_TOOL) assets)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench Clamp -benchtime 15x -timeout 15m ./test/integration/abrelease
 
 .PHONY: bench-connectors
-bench-connectors: $(CLUSTER_TOOL) ## A real HAProxy and a real Traefik: from a step to its proof, and what the split costs a request, beside an Envoy (2 minutes).
+bench-connectors: $(CLUSTER_TOOL) ## A real HAProxy, nginx and Traefik: from a step to its proof, and what the split costs a request, beside an Envoy (2 minutes).
 	HAPROXY="$$($(CLUSTER_TOOL) which haproxy)" ENVOY="$$($(CLUSTER_TOOL) which envoy)" go test -tags integration -run '^$$' -bench . -benchtime 5000x -count 3 ./test/integration/haproxy
+	NGINX_BINARY="$$($(CLUSTER_TOOL) which nginx)" go test -tags integration -run '^$$' -bench . -benchtime 100x ./test/integration/nginx
 	TRAEFIK="$$($(CLUSTER_TOOL) which traefik)" go test -tags integration -run '^$$' -bench . -benchtime 100x ./test/integration/traefik
 
 .PHONY: bench-api

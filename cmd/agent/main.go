@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command agent runs beside a HAProxy, and has the HAProxy follow the discovery server.
+// Command agent runs beside a HAProxy or an nginx, and has the program follow the discovery server.
 package main
 
 import (

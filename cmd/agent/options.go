@@ -19,8 +19,10 @@ import (
 // settings of the process.
 type settings struct {
 	connector, servers, serverName, token, authority, node string
-	folder, instance, master                               string
+	folder                                                 string
 	attach                                                 bool
+	haproxy                                                haproxySettings
+	nginx                                                  nginxSettings
 	metricsAddress, healthAddress, logFormat, logLevel     string
 	drainDelay, grace, flush                               time.Duration
 	// command is the program with its arguments.
@@ -30,25 +32,8 @@ type settings struct {
 // parse reads `run [flags] -- program arguments`. Flags that are not given come from the environment.
 func parse(args []string, lookup func(string) (string, bool), help io.Writer) (settings, error) {
 	var s settings
-	fs := flag.NewFlagSet("agent run", flag.ContinueOnError)
+	fs := s.newFlags()
 	fs.SetOutput(help)
-	fs.StringVar(&s.connector, "connector", "", "program that the agent serves: haproxy")
-	fs.StringVar(&s.servers, "xds-servers", "", "addresses of the discovery server, host:port, separated by commas")
-	fs.StringVar(&s.serverName, "xds-server-name", "", "name that the certificate of the discovery server has; empty for the host of the address")
-	fs.StringVar(&s.token, "token-file", filepath.Join(inject.Directory, "token"), "file with the token of the pod, which the kubelet renews")
-	fs.StringVar(&s.authority, "ca-file", filepath.Join(inject.Directory, "ca.crt"), "file with the CA certificates of the discovery server")
-	fs.StringVar(&s.node, "node", "", "namespace and name of the pod, NAMESPACE/POD, which the discovery server shows")
-	fs.StringVar(&s.folder, "folder", "/var/lib/plumbline", "folder on a volume for the files of the agent and of the program")
-	fs.StringVar(&s.instance, "instance", "plb", "tells programs of one network namespace apart: 1 to 32 letters and digits")
-	fs.StringVar(&s.master, "master-socket", "", "socket of HAProxy's master; empty for master.sock in the folder")
-	fs.BoolVar(&s.attach, "attach", false, "the program runs by itself, with the socket and the files: do not start it")
-	fs.StringVar(&s.metricsAddress, "metrics-address", ":8080", "address of the Prometheus metrics")
-	fs.StringVar(&s.healthAddress, "health-address", ":8081", "address of /healthz and /readyz")
-	fs.StringVar(&s.logFormat, "log-format", "json", "json or text")
-	fs.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
-	fs.DurationVar(&s.flush, "flush-interval", 10*time.Second, "how often the discovery server is told of counts, as Envoys tell it")
-	fs.DurationVar(&s.drainDelay, "drain-delay", 5*time.Second, "time between the order to stop and the end of the program, in which the pod is not ready")
-	fs.DurationVar(&s.grace, "grace", 20*time.Second, "time that the program has to answer its requests before it is ended")
 	if len(args) == 0 || args[0] != "run" {
 		return s, errors.New("reading the arguments: want `run [flags] -- program arguments`")
 	}
@@ -57,10 +42,30 @@ func parse(args []string, lookup func(string) (string, bool), help io.Writer) (s
 		return s, err //nolint:wrapcheck // it says what it reads
 	}
 	s.command = command
-	if s.master == "" {
-		s.master = filepath.Join(s.folder, "master.sock")
-	}
 	return s, s.check()
+}
+
+// newFlags returns the flags of the process, which set the settings.
+func (s *settings) newFlags() *flag.FlagSet {
+	fs := flag.NewFlagSet("agent run", flag.ContinueOnError)
+	fs.StringVar(&s.connector, "connector", "", "program that the agent serves: haproxy or nginx")
+	fs.StringVar(&s.servers, "xds-servers", "", "addresses of the discovery server, host:port, separated by commas")
+	fs.StringVar(&s.serverName, "xds-server-name", "", "name that the certificate of the discovery server has; empty for the host of the address")
+	fs.StringVar(&s.token, "token-file", filepath.Join(inject.Directory, "token"), "file with the token of the pod, which the kubelet renews")
+	fs.StringVar(&s.authority, "ca-file", filepath.Join(inject.Directory, "ca.crt"), "file with the CA certificates of the discovery server")
+	fs.StringVar(&s.node, "node", "", "namespace and name of the pod, NAMESPACE/POD, which the discovery server shows")
+	fs.StringVar(&s.folder, "folder", "/var/lib/plumbline", "folder on a volume for the files of the agent and of the program")
+	fs.BoolVar(&s.attach, "attach", false, "the program runs by itself, and loads the files: do not start it")
+	s.haproxy.addFlags(fs)
+	s.nginx.addFlags(fs)
+	fs.StringVar(&s.metricsAddress, "metrics-address", ":8080", "address of the Prometheus metrics")
+	fs.StringVar(&s.healthAddress, "health-address", ":8081", "address of /healthz and /readyz")
+	fs.StringVar(&s.logFormat, "log-format", "json", "json or text")
+	fs.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
+	fs.DurationVar(&s.flush, "flush-interval", 10*time.Second, "how often the discovery server is told of counts, as Envoys tell it")
+	fs.DurationVar(&s.drainDelay, "drain-delay", 5*time.Second, "time between the order to stop and the end of the program, in which the pod is not ready")
+	fs.DurationVar(&s.grace, "grace", 20*time.Second, "time that the program has to answer its requests; then the agent ends the program")
+	return fs
 }
 
 // cut the arguments at the first --.
@@ -75,9 +80,10 @@ func cut(args []string) (before, after []string, found bool) {
 
 func (s *settings) check() error {
 	var errs []error
-	if s.connector != "haproxy" {
-		errs = append(errs, fmt.Errorf("--connector: %q is not known: want haproxy", s.connector))
+	if makers[s.connector] == nil {
+		errs = append(errs, fmt.Errorf("--connector: %q is not known: want haproxy or nginx", s.connector))
 	}
+	errs = append(errs, s.nginx.check())
 	for _, address := range s.addresses() {
 		if _, _, err := net.SplitHostPort(address); err != nil {
 			errs = append(errs, fmt.Errorf("--xds-servers: %w", err))
@@ -96,13 +102,3 @@ func (s *settings) check() error {
 }
 
 func (s *settings) addresses() []string { return strings.Split(s.servers, ",") }
-
-// configurations are the files that the user's command loads, without the agent's own.
-func (s *settings) configurations(own string) (files []string) {
-	for i, word := range s.command {
-		if word == "-f" && i+1 < len(s.command) && s.command[i+1] != own {
-			files = append(files, s.command[i+1])
-		}
-	}
-	return files
-}

@@ -11,8 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,8 +18,6 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/agent"
 	"github.com/plumbline-dev/plumbline/internal/buildinfo"
-	"github.com/plumbline-dev/plumbline/internal/connector/haproxy"
-	"github.com/plumbline-dev/plumbline/internal/connector/haproxy/carry"
 	"github.com/plumbline-dev/plumbline/internal/telemetry"
 )
 
@@ -51,10 +47,8 @@ type process struct {
 	log      *slog.Logger
 	registry *prometheus.Registry
 	health   *telemetry.Health
-	haproxy  *agent.HAProxy
+	program  *program
 	agent    *agent.Agent
-	// child is nil if the program runs by itself.
-	child *agent.Child
 }
 
 func newProcess(s *settings, log *slog.Logger) (*process, error) {
@@ -66,19 +60,17 @@ func newProcess(s *settings, log *slog.Logger) (*process, error) {
 	if err := os.MkdirAll(s.folder, 0o755); err != nil { //nolint:gosec // the program may be another user
 		return nil, fmt.Errorf("making the folder: %w", err)
 	}
-	own := filepath.Join(s.folder, haproxy.ConfigFile)
-	p.haproxy = agent.NewHAProxy(carry.Config{
-		Options: haproxy.Options{Folder: s.folder, Instance: s.instance}, Binary: s.command[0], User: s.configurations(own), Master: s.master,
-	}, !s.attach)
+	if p.program, err = makers[s.connector](s); err != nil {
+		return nil, err
+	}
 	config := agent.Config{
 		Server: agent.Server{Addresses: s.addresses(), Name: s.serverName, TokenFile: s.token, CAFile: s.authority, Node: s.node},
 		Store:  agent.Store{Path: filepath.Join(s.folder, "resources")}, Flush: s.flush, Log: log,
 	}
-	if !s.attach {
-		p.child = agent.NewChild(append(slices.Clone(s.command), "-W", "-S", s.master, "-f", own))
-		config.Start = p.child.Start
+	if p.program.child != nil {
+		config.Start = p.program.child.Start
 	}
-	p.agent = agent.New(config, p.haproxy, metrics)
+	p.agent = agent.New(config, p.program.connector, metrics)
 	p.health.Add("program", p.agent.Ready)
 	return p, nil
 }
@@ -89,7 +81,7 @@ var errDraining = errors.New("draining")
 // run works until ctx ends, and then for the drain delay, in which the program answers requests.
 func (p *process) run(ctx context.Context) error {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGUSR2)
+	signal.Notify(signals, p.program.passed...)
 	defer signal.Stop(signals)
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -98,9 +90,9 @@ func (p *process) run(ctx context.Context) error {
 		return telemetry.Serve(working, p.settings.metricsAddress, telemetry.MetricsHandler(p.registry))
 	})
 	group.Go(func() error { return telemetry.Serve(working, p.settings.healthAddress, p.health.Handler()) })
-	group.Go(func() error { return p.agent.Run(working, p.haproxy) })
-	if p.child != nil {
-		group.Go(func() error { return p.child.Run(working, signals, p.settings.grace) })
+	group.Go(func() error { return p.agent.Run(working, p.program.connector) })
+	if p.program.child != nil {
+		group.Go(func() error { return p.program.child.Run(working, signals, p.settings.grace) })
 	}
 	group.Go(func() error {
 		select {
@@ -111,7 +103,7 @@ func (p *process) run(ctx context.Context) error {
 		stop()
 		return nil
 	})
-	return group.Wait()
+	return errors.Join(group.Wait(), p.program.close())
 }
 
 // drain has the pod lose its endpoints before the program ends. A program that never had its ports has

@@ -58,6 +58,8 @@ type Config struct {
 const (
 	// retryFirst and retryMost bound the pause after an attempt that proved nothing.
 	retryFirst, retryMost = 100 * time.Millisecond, 5 * time.Second
+	// retryLate bounds the pause while processes are late: each moment may end the last worker of before.
+	retryLate = time.Second
 	// look is how often a program is brought to the ports that it should have: somebody may have edited
 	// its entries, or started it again.
 	look = 30 * time.Second
@@ -237,11 +239,11 @@ func (a *Agent) conclude(r result) {
 	at(BeforeAnswer)
 	a.send(answers)
 	a.metrics.waiting(a.state.IsWaiting())
-	a.schedule(proven)
+	a.schedule(r, proven)
 }
 
 // schedule the next attempt.
-func (a *Agent) schedule(proven bool) {
+func (a *Agent) schedule(r result, proven bool) {
 	now := time.Now()
 	if proven {
 		a.pause = retryFirst
@@ -255,7 +257,11 @@ func (a *Agent) schedule(proven bool) {
 	}
 	if a.due.IsZero() {
 		a.due = now.Add(a.pause)
-		a.pause = min(2*a.pause, retryMost)
+		most := retryMost
+		if r.Err == nil {
+			most = retryLate
+		}
+		a.pause = min(2*a.pause, most)
 	}
 	if a.state.HasRefused() && a.renewAt.IsZero() {
 		a.renewAt = now.Add(again)

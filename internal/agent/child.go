@@ -9,30 +9,53 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
+// Signals end a program.
+type Signals struct {
+	// Drain has the program end once its requests are answered, and End at once.
+	Drain, End syscall.Signal
+	// Orphan is the signal of the kernel when the agent was killed.
+	Orphan syscall.Signal
+}
+
 // Child is the program that the agent starts.
 type Child struct {
-	cmd   *exec.Cmd
-	start chan struct{}
+	cmd     *exec.Cmd
+	signals Signals
+	start   chan struct{}
+	// pid is 0 before the start.
+	pid atomic.Int64
 }
 
 // NewChild prepares a command whose output is the agent's.
-func NewChild(command []string) *Child {
+func NewChild(command []string, signals Signals) *Child {
 	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec,noctx // the user's own command; Run ends it
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	return &Child{cmd: cmd, start: make(chan struct{})}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: signals.Orphan}
+	return &Child{cmd: cmd, signals: signals, start: make(chan struct{})}
 }
 
 // Start the program; called once.
 func (c *Child) Start() { close(c.start) }
 
-// Run waits for the start, and then until the program has ended. When ctx ends the program is asked to
-// end once its requests are answered, then to end, and after grace each process of its is killed. It
-// returns an error if the program ends without that.
+var errNotStarted = errors.New("finding the program: it has not started")
+
+// PID of the program; an error before the start.
+func (c *Child) PID() (int, error) {
+	pid := int(c.pid.Load())
+	if pid == 0 {
+		return 0, errNotStarted
+	}
+	return pid, nil
+}
+
+// Run waits for the start, and then until the program has ended; signals that come go on to the program. When
+// ctx ends, Run has the program drain, then end, with grace for each, and then kills each process of the
+// program. Run returns an error if the program ends without that.
 func (c *Child) Run(ctx context.Context, signals <-chan os.Signal, grace time.Duration) error {
 	select {
 	case <-c.start:
@@ -46,10 +69,11 @@ func (c *Child) Run(ctx context.Context, signals <-chan os.Signal, grace time.Du
 	for {
 		select {
 		case err := <-ended:
+			c.sendSignal(syscall.SIGKILL) // workers of a master that was killed may go on
 			return fmt.Errorf("the program has ended: %w", errors.Join(err, errEnded))
 		case s := <-signals:
 			if number, is := s.(syscall.Signal); is {
-				_ = c.cmd.Process.Signal(number) // it may end right now
+				c.sendSignal(number)
 			}
 		case <-ctx.Done():
 			return c.stop(ended, grace)
@@ -67,6 +91,9 @@ func (c *Child) launch() (ended <-chan error, err error) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := c.cmd.Start()
+		if err == nil {
+			c.pid.Store(int64(c.cmd.Process.Pid))
+		}
 		started <- err
 		if err == nil {
 			end <- c.cmd.Wait()
@@ -75,13 +102,15 @@ func (c *Child) launch() (ended <-chan error, err error) {
 	return end, <-started
 }
 
+// killTime is how long the kernel may take to end a process that was killed, on a busy machine.
+const killTime = 10 * time.Second
+
 func (c *Child) stop(ended <-chan error, grace time.Duration) error {
-	for _, s := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGKILL} {
-		target := c.cmd.Process.Pid
-		if s == syscall.SIGKILL {
-			target = -target // its workers as well
+	for _, sig := range []syscall.Signal{c.signals.Drain, c.signals.End, syscall.SIGKILL} {
+		c.sendSignal(sig)
+		if sig == syscall.SIGKILL {
+			grace = killTime
 		}
-		_ = syscall.Kill(target, s) // it may have ended
 		select {
 		case <-ended: //nolint:errcheck // The program was told to end, so each way of ending is the wanted one.
 			return nil
@@ -89,4 +118,13 @@ func (c *Child) stop(ended <-chan error, grace time.Duration) error {
 		}
 	}
 	return errors.New("ending the program: it does not end")
+}
+
+// sendSignal sends a signal to the program. SIGKILL goes to the workers as well, because no master ends them then.
+func (c *Child) sendSignal(s syscall.Signal) {
+	target := c.cmd.Process.Pid
+	if s == syscall.SIGKILL {
+		target = -target
+	}
+	_ = syscall.Kill(target, s) // it may have ended
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 
 	"github.com/plumbline-dev/plumbline/internal/agent/follow"
 	"github.com/plumbline-dev/plumbline/internal/connector/haproxy"
@@ -15,6 +16,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 )
+
+// HAProxySignals end a HAProxy, whose workers end with their master.
+var HAProxySignals = Signals{Drain: syscall.SIGUSR1, End: syscall.SIGTERM, Orphan: syscall.SIGKILL}
 
 // HAProxy is the connector of a HAProxy, and counts its requests.
 type HAProxy struct {
@@ -30,11 +34,9 @@ type HAProxy struct {
 
 // NewHAProxy connector. fresh says that the agent starts the program.
 func NewHAProxy(c carry.Config, fresh bool) *HAProxy {
-	c.Passed = func(s carry.Step) { at(stepPoints[s]) }
+	c.Passed = reachPoint
 	return &HAProxy{master: c.Master, carrier: carry.New(c), fresh: fresh}
 }
-
-var stepPoints = map[carry.Step]Point{carry.Checked: AfterCheck, carry.Written: AfterFiles, carry.Reloaded: AfterReload}
 
 // Kind implements [Connector].
 func (*HAProxy) Kind() string { return "haproxy" }
@@ -48,21 +50,9 @@ func (h *HAProxy) Prepare(ctx context.Context, ports []envoyxds.Port) error {
 }
 
 // CarryOut implements [Connector].
-func (h *HAProxy) CarryOut(ctx context.Context, ports []envoyxds.Port) (r follow.Result) {
+func (h *HAProxy) CarryOut(ctx context.Context, ports []envoyxds.Port) follow.Result {
 	late, err := h.carrier.CarryOut(ctx, ports)
-	for _, o := range late {
-		r.Late = append(r.Late, o.String())
-	}
-	r.Err = refusalOf(err)
-	return r
-}
-
-// refusalOf an error is what package follow knows as one.
-func refusalOf(err error) error {
-	if refused, is := errors.AsType[*carry.RefusedError](err); is {
-		return &follow.RefusedError{Said: refused.Error()}
-	}
-	return err
+	return resultOf(late, err)
 }
 
 // Count implements [Counter]. A worker that does not answer is read the next time.

@@ -76,23 +76,13 @@ func (p Program) setIn(ctx context.Context, worker runtimeapi.Client, old bool, 
 
 // Prove reads each entry back from each worker. With no worker out of sync, and without an error, the
 // entries are in force for each request that begins from now on. A worker that does not answer is out
-// of sync.
+// of sync, and so is a worker of before a reload with an entry of another split: a split that was removed
+// has no entry that the worker could lack.
 func (p Program) Prove(ctx context.Context, entries []Entry) (late []OutOfSync, err error) {
 	err = p.visitWorkers(ctx, func(ctx context.Context, worker runtimeapi.Client, old bool) {
-		var ofWorker []OutOfSync
-		for _, e := range entries {
-			why, err := p.proveIn(ctx, worker, e)
-			if isGone(err) {
-				return
-			}
-			if err = cmp.Or(why, err); err != nil {
-				ofWorker = append(ofWorker, OutOfSync{worker.PID, old, e.Key, err})
-			}
-			if ctx.Err() != nil {
-				break // it hangs
-			}
+		if ofWorker, err := p.proveWorker(ctx, worker, old, entries); !isGone(err) {
+			late = append(late, ofWorker...)
 		}
-		late = append(late, ofWorker...)
 	})
 	if err != nil || len(late) == 0 {
 		return late, err
@@ -102,6 +92,39 @@ func (p Program) Prove(ctx context.Context, entries []Entry) (late []OutOfSync, 
 	return slices.DeleteFunc(late, func(o OutOfSync) bool {
 		return err == nil && !slices.Contains(present, o.PID) && !slices.Contains(old, o.PID)
 	}), err
+}
+
+// proveWorker returns the entries that a worker lacks; of a worker that lacks none, those of other splits. The error is a
+// [runtimeapi.GoneError].
+func (p Program) proveWorker(ctx context.Context, worker runtimeapi.Client, old bool, entries []Entry) (late []OutOfSync, gone error) {
+	for _, e := range entries {
+		why, err := p.proveIn(ctx, worker, e)
+		if isGone(err) {
+			return nil, err
+		}
+		if err = cmp.Or(why, err); err != nil {
+			late = append(late, OutOfSync{worker.PID, old, e.Key, err})
+		}
+		if ctx.Err() != nil {
+			return late, nil //nolint:nilerr // it hangs, as late says
+		}
+	}
+	if !old || len(late) > 0 {
+		return late, nil
+	}
+	keys, err := worker.MapKeys(ctx, p.Splits)
+	switch {
+	case isGone(err):
+		return nil, err
+	case err != nil:
+		return append(late, OutOfSync{PID: worker.PID, Old: old, Why: err}), nil //nolint:nilerr // late has the error
+	}
+	for _, key := range keys {
+		if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Key == key }) {
+			late = append(late, OutOfSync{worker.PID, old, key, fmt.Errorf("it divides requests by %s of before", key)})
+		}
+	}
+	return late, nil
 }
 
 // proveIn says why a worker does not have an entry, or that it cannot be asked.

@@ -4,6 +4,7 @@ package nginx
 
 import (
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,8 @@ type Line struct {
 	// Sequence of the split that decided the request.
 	Sequence uint64
 	Status   int
+	// Endpoint gave the answer; the zero one if nginx answered by itself.
+	Endpoint netip.AddrPort
 	// Began is when nginx took the request, to the millisecond.
 	Began time.Time
 }
@@ -27,9 +30,10 @@ const mark = " plb: "
 // ParseLine reads a datagram of the log. An error says which part is not as [Render] has it.
 func ParseLine(datagram []byte) (Line, error) {
 	_, text, marked := strings.Cut(string(datagram), mark)
-	fields := strings.Split(strings.TrimSuffix(text, "\n"), " ")
-	if !marked || len(fields) != 4 {
-		return Line{}, fmt.Errorf("reading a line of the log of nginx: %.200q has not four fields", datagram)
+	const count = 5
+	fields := strings.SplitN(strings.TrimSuffix(text, "\n"), " ", count)
+	if !marked || len(fields) != count {
+		return Line{}, fmt.Errorf("reading a line of the log of nginx: %.200q has not %d fields", datagram, count)
 	}
 	arm, sequence, ours := ParseUpstream(fields[0])
 	if !ours {
@@ -48,7 +52,17 @@ func ParseLine(datagram []byte) (Line, error) {
 	if err != nil {
 		return Line{}, err
 	}
-	return Line{Arm: arm, Sequence: sequence, Status: int(status), Began: time.UnixMilli(ended - took)}, nil
+	return Line{Arm: arm, Sequence: sequence, Status: int(status), Endpoint: lastEndpoint(fields[4]), Began: time.UnixMilli(ended - took)}, nil
+}
+
+// lastEndpoint reads the addresses that nginx has asked in turn; the last one has answered.
+func lastEndpoint(asked string) netip.AddrPort {
+	last := asked[strings.LastIndex(asked, " ")+1:]
+	endpoint, err := netip.ParseAddrPort(last)
+	if err != nil {
+		return netip.AddrPort{} // a hyphen, or the upstream without a server
+	}
+	return endpoint
 }
 
 // parseMilliseconds reads seconds with three decimals, as nginx writes each time.
@@ -63,28 +77,4 @@ func parseMilliseconds(text string) (int64, error) {
 		return 0, fmt.Errorf("reading a line of the log of nginx: %w", err)
 	}
 	return int64(n), nil //nolint:gosec // 63 bits
-}
-
-// Counts of the requests of an arm.
-type Counts struct {
-	// Answered have an answer, those of nginx itself included; Failed are 5xx and ClientErrors 4xx of
-	// them. GivenUp are those that their client ended before the answer (499).
-	Answered, Failed, ClientErrors, GivenUp uint64
-}
-
-// Add counts one request.
-func (c Counts) Add(status int) Counts {
-	const givenUp, client, server = 499, 400, 500
-	if status == givenUp {
-		c.GivenUp++
-		return c
-	}
-	c.Answered++
-	switch {
-	case status >= server:
-		c.Failed++
-	case status >= client:
-		c.ClientErrors++
-	}
-	return c
 }

@@ -4,10 +4,12 @@ package nginx
 
 import (
 	"bytes"
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
@@ -16,27 +18,44 @@ import (
 const header190 = "<190>Nov 30 06:51:16 plb: "
 
 func TestALineIsRead(t *testing.T) {
-	got, err := ParseLine([]byte(header190 + "plb_shop_web_80_canary_forced.7 201 1764485476.123 0.023"))
+	got, err := ParseLine([]byte(header190 + "plb_shop_web_80_canary_forced.7 201 1764485476.123 0.023 10.1.0.9:8080, 10.1.0.3:8080"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Line{envoyname.Slot{Namespace: "shop", Service: "web", Port: 80, Variation: "canary", Forced: true}, 7, 201, time.UnixMilli(1764485476100)}
-	if d := cmp.Diff(want, got); d != "" {
+	want := Line{envoyname.Slot{Namespace: "shop", Service: "web", Port: 80, Variation: "canary", Forced: true}, 7, 201, netip.MustParseAddrPort("10.1.0.3:8080"), time.UnixMilli(1764485476100)}
+	if d := cmp.Diff(want, got, cmpopts.EquateComparable(netip.AddrPort{})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestTheLastEndpointHasAnswered(t *testing.T) {
+	for asked, want := range map[string]string{
+		"10.1.0.3:8080":                                "10.1.0.3:8080",
+		"[fd00::1]:8080":                               "[fd00::1]:8080",
+		"10.1.0.9:8080, 10.1.0.3:8080":                 "10.1.0.3:8080",
+		"10.1.0.9:8080, 10.1.0.8:8080 : 10.1.0.3:8080": "10.1.0.3:8080",
+		"-":                        "",
+		"":                         "",
+		"plb_shop_web_80_canary.7": "",
+	} {
+		got := lastEndpoint(asked)
+		if got.IsValid() != (want != "") || got.IsValid() && got.String() != want {
+			t.Errorf("of %q the endpoint is %v, want %q", asked, got, want)
+		}
 	}
 }
 
 func TestALineOfAnotherIsRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty":                   "",
-		"without a mark":          "plb_shop_web_80_canary.7 201 1.000 0.000",
-		"another upstream":        header190 + "web 201 1.000 0.000",
-		"a field more":            header190 + "plb_shop_web_80_canary.7 201 1.000 0.000 5",
-		"a status of words":       header190 + "plb_shop_web_80_canary.7 - 1.000 0.000",
-		"a status above all":      header190 + "plb_shop_web_80_canary.7 1000 1.000 0.000",
-		"a time without decimals": header190 + "plb_shop_web_80_canary.7 200 1 0.000",
-		"a time below zero":       header190 + "plb_shop_web_80_canary.7 200 1.000 -1.000",
-		"a time without end":      header190 + "plb_shop_web_80_canary.7 200 1000000000000000.000 0.000",
+		"without a mark":          "plb_shop_web_80_canary.7 201 1.000 0.000 -",
+		"another upstream":        header190 + "web 201 1.000 0.000 -",
+		"without an endpoint":     header190 + "plb_shop_web_80_canary.7 201 1.000 0.000",
+		"a status of words":       header190 + "plb_shop_web_80_canary.7 - 1.000 0.000 -",
+		"a status above all":      header190 + "plb_shop_web_80_canary.7 1000 1.000 0.000 -",
+		"a time without decimals": header190 + "plb_shop_web_80_canary.7 200 1 0.000 -",
+		"a time below zero":       header190 + "plb_shop_web_80_canary.7 200 1.000 -1.000 -",
+		"a time without end":      header190 + "plb_shop_web_80_canary.7 200 1000000000000000.000 0.000 -",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if line, err := ParseLine([]byte(text)); err == nil {
@@ -47,8 +66,8 @@ func TestALineOfAnotherIsRefused(t *testing.T) {
 }
 
 func FuzzParseLine(f *testing.F) {
-	f.Add([]byte(header190 + "plb_shop_web_80_canary.7 201 1764485476.123 0.023"))
-	f.Add([]byte(header190 + "plb_shop_web_80__forced.0 499 0.000 0.000\n"))
+	f.Add([]byte(header190 + "plb_shop_web_80_canary.7 201 1764485476.123 0.023 10.1.0.9:8080, 10.1.0.3:8080"))
+	f.Add([]byte(header190 + "plb_shop_web_80__forced.0 499 0.000 0.000 -\n"))
 	f.Fuzz(func(t *testing.T, datagram []byte) {
 		line, err := ParseLine(datagram)
 		if err != nil {
@@ -60,16 +79,6 @@ func FuzzParseLine(f *testing.F) {
 			t.Errorf("%q is read as %+v", datagram, line)
 		}
 	})
-}
-
-func TestARequestCountsOnce(t *testing.T) {
-	var got Counts
-	for _, status := range []int{200, 101, 404, 499, 500, 504} {
-		got = got.Add(status)
-	}
-	if want := (Counts{Answered: 5, Failed: 2, ClientErrors: 1, GivenUp: 1}); got != want {
-		t.Errorf("counted %+v, want %+v", got, want)
-	}
 }
 
 func TestTheVersionIsRead(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/netip"
 	"path"
 	"regexp"
 	"time"
@@ -20,7 +21,6 @@ const (
 	MainFile    = "main.conf"
 	ConfigFile  = "plumbline.conf"
 	RequestFile = "request.conf"
-	LogSocket   = "log.sock"
 	ProbeSocket = "probe.sock"
 )
 
@@ -29,6 +29,8 @@ type Options struct {
 	// Folder holds the files. It is absolute, of letters, digits and ._/- alone, and has at most 80
 	// characters, because the path of a socket has at most 107.
 	Folder string
+	// LogAddress gets a line for each request: a port of an IPv4 loopback address, such as 127.0.0.1:15514.
+	LogAddress netip.AddrPort
 	// KeepaliveMin is how long a worker of before a reload keeps an idle connection of a client. 0
 	// leaves it out, as nginx older than 1.27.4 needs; each reload then loses requests.
 	KeepaliveMin time.Duration
@@ -51,6 +53,9 @@ type Files struct {
 func Render(o Options, ports []envoyxds.Port) (Files, error) {
 	if !plainFolder.MatchString(o.Folder) {
 		return Files{}, fmt.Errorf("rendering nginx's configuration: folder %q is not absolute, has another character than letters, digits and ._/-, or more than 80", o.Folder)
+	}
+	if !o.LogAddress.Addr().Is4() || !o.LogAddress.Addr().IsLoopback() || o.LogAddress.Port() == 0 {
+		return Files{}, fmt.Errorf("rendering nginx's configuration: the address of the log %s is no port of an IPv4 loopback address", o.LogAddress)
 	}
 	w := &writer{options: o}
 	single := portsOfServices(ports)
@@ -125,9 +130,9 @@ func (w *writer) main() []byte {
 // request has the directives that a block with directives of their kind does not inherit.
 func (w *writer) request() []byte {
 	return fmt.Appendf(nil, `# Plumbline writes this file. Include it where access_log or add_header is used.
-access_log syslog:server=unix:%s,nohostname,tag=plb plb if=$plb_ours;
+access_log syslog:server=%s,nohostname,tag=plb plb if=$plb_ours;
 add_header Set-Cookie $plb_setcookie;
-`, w.file(LogSocket))
+`, w.options.LogAddress)
 }
 
 // head has what is there once. $proxy_host is the upstream that a request was sent to.
@@ -141,7 +146,7 @@ map $proxy_host $plb_ours {
   default 0;
   "~^plb_" 1;
 }
-log_format plb '$proxy_host $status $msec $request_time';
+log_format plb '$proxy_host $status $msec $request_time $upstream_addr';
 include %s;
 server {
   listen unix:%s;

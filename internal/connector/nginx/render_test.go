@@ -4,6 +4,7 @@ package nginx
 
 import (
 	"bytes"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ import (
 	"github.com/plumbline-dev/plumbline/test/harness/portset"
 )
 
-var options = Options{Folder: "/plumbline", KeepaliveMin: 5 * time.Second, Shutdown: time.Hour}
+var options = Options{Folder: "/plumbline", LogAddress: netip.MustParseAddrPort("127.0.0.1:15514"), KeepaliveMin: 5 * time.Second, Shutdown: time.Hour}
 
 func render(t *testing.T, ports ...envoyxds.Port) Files {
 	t.Helper()

@@ -30,7 +30,7 @@ type Port struct {
 	RetriesOff bool
 	// Division is nil of a Service that no split divides.
 	Division *Division
-	// Arms are in the order of the names of their clusters.
+	// Arms are in the order of the names of their clusters. Without a division there is one.
 	Arms []Arm
 }
 
@@ -108,6 +108,9 @@ func readPort(v *ads.View, route *ads.Resource, clusters []string) (Port, ads.Ke
 		if !slices.Contains(clusters, name) {
 			return Port{}, key, &IncompleteError{fmt.Sprintf("route %s names cluster %s, which is not there", route.Name, name)}
 		}
+	}
+	if r.division == nil { // clusters of a split that was removed may be there still, or of a split to come
+		clusters = r.clusters()
 	}
 	for _, name := range clusters {
 		if key, err := p.readArm(v, name); err != nil {

@@ -117,6 +117,38 @@ func answering(endpoints []ir.Endpoint) []netip.AddrPort {
 	return all
 }
 
+// The clusters of a split leave after the route of the split.
+func TestAClusterThatIsLeftOverIsNoArm(t *testing.T) {
+	slot := func(variation, address string) ir.Slot {
+		return ir.Slot{Variation: variation, Endpoints: []ir.Endpoint{{Address: netip.MustParseAddrPort(address)}}}
+	}
+	resources := func(routing *traffic.Routing, slots ...ir.Slot) *ads.View {
+		all, err := envoyxds.Resources(ir.Mesh{Services: []ir.Service{{
+			Namespace: "shop", Name: "web", Ports: []ir.Port{{Number: 80, Protocol: ir.HTTP, Slots: slots}}, Routing: routing,
+		}}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ads.NewView(all...)
+	}
+	before := resources(&traffic.Routing{Shares: traffic.Shares{{Variation: "stable"}, {Variation: "canary", Weight: traffic.Total, Reserved: traffic.Total}}},
+		slot("stable", "10.1.0.1:80"), slot("canary", "10.1.0.2:80"))
+	view := resources(nil, slot("", "10.1.0.1:80"))
+	for _, kind := range []ads.Type{ads.Cluster, ads.Endpoints} {
+		for _, name := range before.Names(kind) {
+			view, _ = view.With(nil, []*ads.Resource{before.Get(kind, name)})
+		}
+	}
+	got, refused := envoyxds.ReadPorts(view)
+	if len(refused) > 0 || len(got) != 1 {
+		t.Fatalf("the ports are %v, refused are %v", got, refused)
+	}
+	want := []envoyxds.Arm{{Own: []netip.AddrPort{netip.MustParseAddrPort("10.1.0.1:80")}}}
+	if d := gocmp.Diff(want, got[0].Arms, gocmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })); d != "" {
+		t.Errorf("arms (-want +got):\n%s", d)
+	}
+}
+
 func TestAServiceThatIsGoneIsRead(t *testing.T) {
 	name := envoyname.RouteName("shop", "web", 80)
 	got, refused := envoyxds.ReadPorts(ads.NewView(envoyxds.Missing(ads.Key{Type: ads.Route, Name: name})))

@@ -12,17 +12,19 @@ import (
 
 	connector "github.com/plumbline-dev/plumbline/internal/connector/haproxy"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
+	"github.com/plumbline-dev/plumbline/test/harness/edgetraffic"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
+	"github.com/plumbline-dev/plumbline/test/harness/portset"
 	"github.com/plumbline-dev/plumbline/test/harness/quantile"
 )
 
 // BenchmarkStepToProven is one step of a split: set in each worker, and read back.
 func BenchmarkStepToProven(b *testing.B) {
-	stableAt, canaryAt := upstream(b, "stable", 0), upstream(b, "canary", 0)
-	st := newStand(b, split(byUser, 0, 1, stableAt, canaryAt))
+	stableAt, canaryAt := edgetraffic.StartUpstream(b, "stable", 0), edgetraffic.StartUpstream(b, "canary", 0)
+	st := newStand(b, portset.Divide(portset.ByHeader, 0, 1, stableAt, canaryAt))
 	var took []time.Duration
 	for i := 0; b.Loop(); i++ {
-		entries := connector.Entries(st.ports(split(byUser, traffic.Weight(i%10_000), uint64(i+2), stableAt, canaryAt))) //nolint:gosec // positive
+		entries := connector.Entries(portset.ReadBack(st, portset.Divide(portset.ByHeader, traffic.Weight(i%10_000), uint64(i+2), stableAt, canaryAt))) //nolint:gosec // positive
 		begin := time.Now()
 		must(b, st.splits().Set(b.Context(), entries))
 		late, err := st.splits().Prove(b.Context(), entries)
@@ -38,21 +40,21 @@ func BenchmarkStepToProven(b *testing.B) {
 // BenchmarkRequest is one request on a kept connection: by HAProxy without and with the split, and by an
 // Envoy with the split.
 func BenchmarkRequest(b *testing.B) {
-	stableAt, canaryAt, plain := upstream(b, "stable", 0), upstream(b, "canary", 0), freeport.Address(b)
-	s := split(byUser, 5_000, 1, stableAt, canaryAt)
+	stableAt, canaryAt, plain := edgetraffic.StartUpstream(b, "stable", 0), edgetraffic.StartUpstream(b, "canary", 0), freeport.Address(b)
+	s := portset.Divide(portset.ByHeader, 5_000, 1, stableAt, canaryAt)
 	st := newStand(b, s, fmt.Sprintf("frontend plain\n  bind %s\n  default_backend plain\nbackend plain\n  server s %s\n", plain, stableAt))
 	addresses := map[string]string{"HAProxy-plain": plain, "HAProxy-split": st.address, "Envoy-split": startEnvoy(b, s)}
 	for _, name := range []string{"HAProxy-plain", "HAProxy-split", "Envoy-split"} {
 		b.Run(name, func(b *testing.B) {
-			c := newClient(false)
+			c := edgetraffic.NewClient(b)
 			var took []time.Duration
 			for i := 0; b.Loop(); i++ {
 				begin := time.Now()
-				got, err := c.ask(b, http.MethodGet, addresses[name], "x-user", fmt.Sprint("user-", i))
+				got, err := c.Ask(b, http.MethodGet, addresses[name], "x-user", fmt.Sprint("user-", i))
 				must(b, err)
 				took = append(took, time.Since(begin))
-				if got.status != http.StatusOK {
-					b.Fatalf("request %d is answered %d", i, got.status)
+				if got.Status != http.StatusOK {
+					b.Fatalf("request %d is answered %d", i, got.Status)
 				}
 			}
 			quantile.Report(b, "request", took)

@@ -5,10 +5,7 @@
 package haproxy
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -23,12 +20,11 @@ import (
 	connector "github.com/plumbline-dev/plumbline/internal/connector/haproxy"
 	"github.com/plumbline-dev/plumbline/internal/connector/haproxy/carry"
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/ads"
-	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
 	"github.com/plumbline-dev/plumbline/test/harness/freeport"
 	"github.com/plumbline-dev/plumbline/test/harness/haproxy"
 	"github.com/plumbline-dev/plumbline/test/harness/poll"
+	"github.com/plumbline-dev/plumbline/test/harness/portset"
 )
 
 // patience bounds every wait.
@@ -49,6 +45,19 @@ type stand struct {
 	carrier         *carry.Carrier
 }
 
+// configure writes the configuration of a user with a frontend, which binds to an address, and more sections.
+func configure(bind, sections string) string {
+	return fmt.Sprintf(`defaults
+  mode http
+  timeout connect 1s
+  timeout client 60s
+  timeout server 60s
+frontend web
+  bind %s
+  use_backend plb_shop_web
+%s`, bind, sections)
+}
+
 // newStand starts one that carries a Service out, with more sections of the user.
 func newStand(t testing.TB, s ir.Service, sections ...string) *stand {
 	t.Helper()
@@ -57,16 +66,8 @@ func newStand(t testing.TB, s ir.Service, sections ...string) *stand {
 	if s.Ports[0].Protocol == ir.HTTP2 {
 		suffix = " proto h2"
 	}
-	must(t, os.WriteFile(st.file("user.cfg"), fmt.Appendf(nil, `defaults
-  mode http
-  timeout connect 1s
-  timeout client 60s
-  timeout server 60s
-frontend web
-  bind %s%s
-  use_backend plb_shop_web
-%s`, st.address, suffix, strings.Join(sections, "")), 0o600))
-	ports := st.ports(s)
+	must(t, os.WriteFile(st.file("user.cfg"), []byte(configure(st.address+suffix, strings.Join(sections, ""))), 0o600))
+	ports := portset.ReadBack(st, s)
 	files, err := connector.Render(st.options(), ports, connector.PlaceArms(nil, ports, func(connector.Server) bool { return false }))
 	must(t, err)
 	for name, content := range map[string][]byte{connector.ConfigFile: files.Config, connector.SplitsFile: files.Splits, connector.MatchesFile: files.Matches} {
@@ -91,25 +92,12 @@ func (st *stand) options() connector.Options {
 
 func (st *stand) file(name string) string { return filepath.Join(st.folder, name) }
 
-// ports are what HAProxy is told of a Service: by our own resources, and read back from these.
-func (st *stand) ports(s ir.Service) []envoyxds.Port {
-	st.Helper()
-	s.Namespace, s.Name = "shop", "web"
-	resources, err := envoyxds.Resources(ir.Mesh{Services: []ir.Service{s}}, nil)
-	must(st, err)
-	ports, refused := envoyxds.ReadPorts(ads.NewView(resources...))
-	if len(refused) > 0 {
-		st.Fatalf("%v is refused: %v", refused[0].Key, refused[0].Err)
-	}
-	return ports
-}
-
 // carryOut brings the program to a Service, and waits for the proof: a worker of before a reload that is
 // about to end may not answer.
 func (st *stand) carryOut(s ir.Service) {
 	st.Helper()
 	poll.Until(st, patience, "the split is proven", func() error {
-		late, err := st.carrier.CarryOut(st.Context(), st.ports(s))
+		late, err := st.carrier.CarryOut(st.Context(), portset.ReadBack(st, s))
 		if err == nil && len(late) > 0 {
 			err = fmt.Errorf("late: %v", late)
 		}
@@ -123,7 +111,7 @@ func (st *stand) splits() connector.Program {
 
 func (st *stand) prove(s ir.Service) []connector.OutOfSync {
 	st.Helper()
-	late, err := st.splits().Prove(st.Context(), connector.Entries(st.ports(s)))
+	late, err := st.splits().Prove(st.Context(), connector.Entries(portset.ReadBack(st, s)))
 	must(st, err)
 	return late
 }
@@ -152,16 +140,6 @@ func slot(variation string, addresses ...string) ir.Slot {
 	return s
 }
 
-// split between two upstreams, of which the canary has so much.
-func split(key traffic.Key, canary traffic.Weight, sequence uint64, stableAt, canaryAt string) ir.Service {
-	s := web(&traffic.Routing{
-		Shares: traffic.Shares{{Variation: "stable", Weight: traffic.Total - canary}, {Variation: "canary", Weight: canary, Reserved: traffic.Total}},
-		Key:    key, Salt: "s1",
-	}, slot("stable", stableAt), slot("canary", canaryAt))
-	s.Sequence = sequence
-	return s
-}
-
 // forced has requests go by headers too.
 func forced(s ir.Service) ir.Service {
 	s.Routing.Override = "x-variation"
@@ -179,81 +157,6 @@ func arm(r *traffic.Routing, visitor string) string {
 		bucket -= s.Weight
 	}
 	return ""
-}
-
-// upstream answers with its name, and with the visitor header that it saw.
-func upstream(t testing.TB, name string, delay time.Duration) string {
-	t.Helper()
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			return // the client is gone
-		}
-		if delay > 0 {
-			<-time.After(delay)
-		}
-		w.Header().Set("Variation", name)
-		w.Header().Set("Saw-Visitor", r.Header.Get(ir.VisitorHeader))
-		w.Header().Set("Saw-Proto", r.Proto)
-		w.Header().Set("Trailer", "Grpc-Status")
-		_, _ = io.WriteString(w, name)
-		w.Header().Set("Grpc-Status", "0")
-	}))
-	s.Config.Protocols = &http.Protocols{}
-	s.Config.Protocols.SetHTTP1(true)
-	s.Config.Protocols.SetUnencryptedHTTP2(true)
-	s.Start()
-	t.Cleanup(s.Close)
-	return s.Listener.Addr().String()
-}
-
-// answer to a request.
-type answer struct {
-	status    int
-	variation string
-	header    http.Header
-	trailer   http.Header
-}
-
-// client keeps one connection, and counts those that it has opened.
-type client struct {
-	http.Client
-	opened int
-}
-
-func newClient(http2 bool) *client {
-	c := &client{}
-	protocols := &http.Protocols{}
-	protocols.SetHTTP1(!http2)
-	protocols.SetUnencryptedHTTP2(http2)
-	var dialer net.Dialer
-	c.Transport = &http.Transport{
-		Protocols: protocols, MaxConnsPerHost: 1,
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			c.opened++
-			return dialer.DialContext(ctx, network, address)
-		},
-	}
-	return c
-}
-
-// ask sends one request; headers come in pairs.
-func (c *client) ask(t testing.TB, method, address string, headers ...string) (answer, error) {
-	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+"/", strings.NewReader("a body"))
-	if err != nil {
-		return answer{}, err
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Add(headers[i], headers[i+1])
-	}
-	response, err := c.Do(r)
-	if err != nil {
-		return answer{}, err
-	}
-	_, err = io.Copy(io.Discard, response.Body)
-	if closing := response.Body.Close(); err == nil {
-		err = closing
-	}
-	return answer{response.StatusCode, response.Header.Get("Variation"), response.Header, response.Trailer}, err
 }
 
 // hang is an upstream that answers when it is released.

@@ -17,6 +17,8 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/traffic"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/ir"
+	"github.com/plumbline-dev/plumbline/test/harness/edgetraffic"
+	"github.com/plumbline-dev/plumbline/test/harness/portset"
 )
 
 // pipelined asks for each visitor on one connection, a hundred at a time, and returns the variations.
@@ -50,12 +52,12 @@ func pipelined(t *testing.T, address, header string, visitors []string) []string
 // uneven ranges, each of 10,000 visitors has that of its bucket.
 func TestVisitorsHaveTheSameVariationAtEnvoyAndHAProxy(t *testing.T) {
 	shares := traffic.Shares{{Variation: "v0", Weight: traffic.Total}}
-	slots := []ir.Slot{slot("v0", upstream(t, "v0", 0))}
+	slots := []ir.Slot{slot("v0", edgetraffic.StartUpstream(t, "v0", 0))}
 	for i, weight := range []traffic.Weight{1, 10, 99, 500, 1_000, 1_117, 2_500} {
 		name := fmt.Sprint("v", i+1)
 		shares[0].Weight -= weight
 		shares = append(shares, traffic.Share{Variation: name, Weight: weight, Reserved: weight + traffic.Weight(i)*50})
-		slots = append(slots, slot(name, upstream(t, name, 0)))
+		slots = append(slots, slot(name, edgetraffic.StartUpstream(t, name, 0)))
 	}
 	for name, tc := range map[string]struct {
 		key     traffic.Key
@@ -89,14 +91,14 @@ func TestVisitorsHaveTheSameVariationAtEnvoyAndHAProxy(t *testing.T) {
 }
 
 func TestHeadersAndCookiesDecide(t *testing.T) {
-	stableAt, canaryAt := upstream(t, "stable", 0), upstream(t, "canary", 0)
-	s := forced(split(traffic.Key{Kind: traffic.ByVisitor, Name: "a%$#b", Domain: "example.com", Secure: true}, 5_000, 1, stableAt, canaryAt))
+	stableAt, canaryAt := edgetraffic.StartUpstream(t, "stable", 0), edgetraffic.StartUpstream(t, "canary", 0)
+	s := forced(portset.Divide(traffic.Key{Kind: traffic.ByVisitor, Name: "a%$#b", Domain: "example.com", Secure: true}, 5_000, 1, stableAt, canaryAt))
 	st := newStand(t, s)
 	at := map[string]string{} // a visitor of each
 	for i := 0; len(at) < 2; i++ {
 		at[arm(s.Routing, fmt.Sprint(i))] = fmt.Sprint(i)
 	}
-	c := newClient(false)
+	c := edgetraffic.NewClient(t)
 	for name, tc := range map[string]struct {
 		headers []string
 		want    string
@@ -116,29 +118,29 @@ func TestHeadersAndCookiesDecide(t *testing.T) {
 		"a cookie behind 500 others":                {[]string{"cookie", strings.Repeat("k=value; ", 500) + "a%$#b=" + at["canary"]}, "canary"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := c.ask(t, http.MethodPost, st.address, tc.headers...)
+			got, err := c.Ask(t, http.MethodPost, st.address, tc.headers...)
 			must(t, err)
-			if got.status != http.StatusOK || got.variation != tc.want || got.header.Get("Set-Cookie") != "" {
-				t.Errorf("%d from %s with cookie %q, want %s and none", got.status, got.variation, got.header.Get("Set-Cookie"), tc.want)
+			if got.Status != http.StatusOK || got.Variation != tc.want || got.Header.Get("Set-Cookie") != "" {
+				t.Errorf("%d from %s with cookie %q, want %s and none", got.Status, got.Variation, got.Header.Get("Set-Cookie"), tc.want)
 			}
 		})
 	}
 	t.Run("a visitor without a cookie is given one, and stays", func(t *testing.T) {
 		for range 20 {
-			got, err := c.ask(t, http.MethodGet, st.address, ir.VisitorHeader, "forged")
+			got, err := c.Ask(t, http.MethodGet, st.address, ir.VisitorHeader, "forged")
 			must(t, err)
-			cookie := got.header.Get("Set-Cookie")
+			cookie := got.Header.Get("Set-Cookie")
 			value, attributes, _ := strings.Cut(strings.TrimPrefix(cookie, "a%$#b="), "; ")
 			if want := "Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax; Domain=example.com; Secure"; attributes != want || value == cookie {
 				t.Fatalf("the cookie is %q, want attributes %s", cookie, want)
 			}
-			if got.variation != arm(s.Routing, value) || got.header.Get("Saw-Visitor") != "" {
-				t.Errorf("%s is at %s, and the upstream saw %q", value, got.variation, got.header.Get("Saw-Visitor"))
+			if got.Variation != arm(s.Routing, value) || got.Header.Get("Saw-Visitor") != "" {
+				t.Errorf("%s is at %s, and the upstream saw %q", value, got.Variation, got.Header.Get("Saw-Visitor"))
 			}
-			again, err := c.ask(t, http.MethodGet, st.address, "cookie", "a%$#b="+value)
+			again, err := c.Ask(t, http.MethodGet, st.address, "cookie", "a%$#b="+value)
 			must(t, err)
-			if again.variation != got.variation || again.header.Get("Set-Cookie") != "" {
-				t.Errorf("%s was at %s and is at %s", value, got.variation, again.variation)
+			if again.Variation != got.Variation || again.Header.Get("Set-Cookie") != "" {
+				t.Errorf("%s was at %s and is at %s", value, got.Variation, again.Variation)
 			}
 		}
 	})
@@ -146,16 +148,16 @@ func TestHeadersAndCookiesDecide(t *testing.T) {
 
 // A port of HTTP/2 speaks it on the whole way, trailers included, on which gRPC depends.
 func TestAPortOfHTTP2(t *testing.T) {
-	s := split(traffic.Key{Kind: traffic.ByHeader, Name: "x-user"}, 5_000, 1, upstream(t, "stable", 0), upstream(t, "canary", 0))
+	s := portset.Divide(traffic.Key{Kind: traffic.ByHeader, Name: "x-user"}, 5_000, 1, edgetraffic.StartUpstream(t, "stable", 0), edgetraffic.StartUpstream(t, "canary", 0))
 	s.Ports[0].Protocol = ir.HTTP2
 	st := newStand(t, s)
-	c := newClient(true)
+	c := edgetraffic.NewHTTP2Client(t)
 	for i := range 50 {
 		user := fmt.Sprint("user-", i)
-		got, err := c.ask(t, http.MethodPost, st.address, "x-user", user)
+		got, err := c.Ask(t, http.MethodPost, st.address, "x-user", user)
 		must(t, err)
-		if want := arm(s.Routing, user); got.variation != want || got.header.Get("Saw-Proto") != "HTTP/2.0" || got.trailer.Get("Grpc-Status") != "0" {
-			t.Fatalf("%s is at %s by %s with trailers %v, want %s", user, got.variation, got.header.Get("Saw-Proto"), got.trailer, want)
+		if want := arm(s.Routing, user); got.Variation != want || got.Header.Get("Saw-Proto") != "HTTP/2.0" || got.Trailer.Get("Grpc-Status") != "0" {
+			t.Fatalf("%s is at %s by %s with trailers %v, want %s", user, got.Variation, got.Header.Get("Saw-Proto"), got.Trailer, want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/connector/haproxy"
 	"github.com/plumbline-dev/plumbline/internal/connector/haproxy/runtimeapi"
+	"github.com/plumbline-dev/plumbline/internal/connector/reload"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 )
 
@@ -27,18 +28,8 @@ type Config struct {
 	// Master is the path of the socket of the program's master.
 	Master string
 	// Passed is told of each step that was done; nil if that is of no interest.
-	Passed func(Step)
+	Passed func(reload.Step)
 }
-
-// Step of a change of the structure.
-type Step int
-
-// The steps, in order.
-const (
-	Checked Step = iota
-	Written
-	Reloaded
-)
 
 // Carrier of one program. Only one goroutine uses it.
 type Carrier struct {
@@ -51,21 +42,9 @@ type Carrier struct {
 // New carrier of a program of which nothing is known: the first time it is reloaded.
 func New(c Config) *Carrier {
 	if c.Passed == nil {
-		c.Passed = func(Step) {}
+		c.Passed = func(reload.Step) {}
 	}
 	return &Carrier{config: c}
-}
-
-// RefusedError is a configuration that the program does not take.
-type RefusedError struct {
-	// At is check or reload.
-	At string
-	// Said are the program's own words.
-	Said string
-}
-
-func (e *RefusedError) Error() string {
-	return "HAProxy refuses the configuration at the " + e.At + ": " + e.Said
 }
 
 // Bounds of what the program is asked.
@@ -114,11 +93,11 @@ func (c *Carrier) Prepare(ctx context.Context, ports []envoyxds.Port) error {
 	if err := c.check(ctx, ports, arms); err != nil {
 		return err
 	}
-	c.config.Passed(Checked)
-	if err := write(c.config.Folder, files); err != nil {
+	c.config.Passed(reload.Checked)
+	if err := writeFiles(c.config.Folder, files); err != nil {
 		return err
 	}
-	c.config.Passed(Written)
+	c.config.Passed(reload.Written)
 	c.arms, c.files = arms, &files
 	return nil
 }
@@ -154,15 +133,15 @@ func (c *Carrier) restructure(ctx context.Context, ports []envoyxds.Port, arms h
 	if err := c.check(ctx, ports, arms); err != nil {
 		return err
 	}
-	c.config.Passed(Checked)
-	if err := write(c.config.Folder, files); err != nil {
+	c.config.Passed(reload.Checked)
+	if err := writeFiles(c.config.Folder, files); err != nil {
 		return err
 	}
-	c.config.Passed(Written)
-	err := c.reload(ctx)
-	c.config.Passed(Reloaded)
+	c.config.Passed(reload.Written)
+	err := c.reloadProgram(ctx)
+	c.config.Passed(reload.Reloaded)
 	if err != nil && c.files != nil {
-		err = errors.Join(err, write(c.config.Folder, *c.files))
+		err = errors.Join(err, writeFiles(c.config.Folder, *c.files))
 	}
 	return err
 }
@@ -175,7 +154,7 @@ func (c *Carrier) check(ctx context.Context, ports []envoyxds.Port, arms haproxy
 	if err != nil {
 		return err
 	}
-	if err := write(o.Folder, files); err != nil {
+	if err := writeFiles(o.Folder, files); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
@@ -188,15 +167,15 @@ func (c *Carrier) check(ctx context.Context, ports []envoyxds.Port, arms haproxy
 	var failed *exec.ExitError
 	switch {
 	case errors.As(err, &failed) && failed.Exited():
-		return &RefusedError{"check", strings.TrimSpace(string(said))}
+		return &reload.RefusedError{Program: "HAProxy", At: "check", Said: strings.TrimSpace(string(said))}
 	case err != nil:
 		return fmt.Errorf("checking HAProxy's configuration: %w", err)
 	}
 	return nil
 }
 
-// reload waits for the worker that has loaded the files.
-func (c *Carrier) reload(ctx context.Context) error {
+// reloadProgram waits for the worker that has loaded the files.
+func (c *Carrier) reloadProgram(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadTime)
 	defer cancel()
 	master := runtimeapi.Client{Socket: c.config.Master}
@@ -206,7 +185,7 @@ func (c *Carrier) reload(ctx context.Context) error {
 	}
 	if err := master.Reload(ctx); err != nil {
 		if refused, is := errors.AsType[*runtimeapi.ProgramError](err); is {
-			return &RefusedError{"reload", refused.Said}
+			return &reload.RefusedError{Program: "HAProxy", At: "reload", Said: refused.Said}
 		}
 		return err
 	}
@@ -226,7 +205,7 @@ func (c *Carrier) reload(ctx context.Context) error {
 // change writes the files and brings the servers of each worker to their slots. A worker of before a
 // reload may not have them all.
 func (c *Carrier) change(ctx context.Context, arms haproxy.Arms, files haproxy.Files) error {
-	if err := write(c.config.Folder, files); err != nil {
+	if err := writeFiles(c.config.Folder, files); err != nil {
 		return err
 	}
 	workers, err := c.workers(ctx)

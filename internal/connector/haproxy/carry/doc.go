@@ -7,7 +7,7 @@
 //	      ──▶ `set map` on every worker ──▶ read back from every worker
 //
 // Files are written before the program is told, so a program that starts again comes up right. A
-// configuration that the program refuses, at the check or at the reload, is a [RefusedError] with the
-// program's own words, and the files of before are there again. After a refusal at the check the program was told of
-// nothing.
+// configuration that the program refuses, at the check or at the reload, is a [reload.RefusedError] with the
+// program's own words, and the files of before are there again. A refusal at the check comes before any word to
+// the program.
 package carry

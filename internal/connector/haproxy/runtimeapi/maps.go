@@ -54,3 +54,29 @@ func ParseMapEntry(said string) (value string, found bool, err error) {
 	}
 	return rest[:end], true, nil
 }
+
+// MapKeys are the keys of all entries of a map.
+func (c Client) MapKeys(ctx context.Context, file string) ([]string, error) {
+	said, err := c.Do(ctx, "show", "map", file)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMapKeys(said)
+}
+
+// ParseMapKeys reads the answer to `show map FILE`: for each entry a line with its address, its key and its value.
+func ParseMapKeys(said string) (keys []string, err error) {
+	for line := range strings.Lines(said) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		const address, key, value = 0, 1, 2
+		fields := strings.SplitN(line, " ", value+1)
+		if len(fields) <= value || !strings.HasPrefix(fields[address], "0x") {
+			return nil, fmt.Errorf("reading the keys of a map: got %.200q", line)
+		}
+		keys = append(keys, fields[key])
+	}
+	return keys, nil
+}

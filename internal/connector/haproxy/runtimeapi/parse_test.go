@@ -59,6 +59,28 @@ func TestAnEntryOfAMapIsRead(t *testing.T) {
 	}
 }
 
+func TestTheKeysOfAMapAreRead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		said string
+		keys []string
+		want string
+	}{
+		"two entries":    {said: "0x55a1c0 plb_shop_web_80@1a2b 7:canary:500:stable\n0x55a1d0 b c d\n", keys: []string{"plb_shop_web_80@1a2b", "b"}},
+		"no entry":       {said: "\n"},
+		"no map":         {said: "Unknown map identifier. Please use #<id> or <file>.", want: "Unknown map identifier"},
+		"half an answer": {said: "0x55a1c0 plb_shop_web_80@1a2b", want: "reading the keys"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys, err := ParseMapKeys(tc.said)
+			if tc.want != "" {
+				refusedFor(t, err, tc.want)
+			} else if diff := cmp.Diff(tc.keys, keys); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
 func TestStatisticsAreRead(t *testing.T) {
 	got, err := ParseStats(said(t, "stat.csv"))
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/plumbline-dev/plumbline/internal/connector/nginx"
+	"github.com/plumbline-dev/plumbline/internal/connector/reload"
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyxds"
 )
 
@@ -25,12 +26,14 @@ type Config struct {
 	User string
 	// Arguments are further ones of the program, such as -p PREFIX; the check has them too.
 	Arguments []string
-	// PIDFile is the file with the PID of the master.
-	PIDFile string
+	// Master returns the PID of the program's master; an error if the program does not run.
+	Master func() (int, error)
 	// Lines are the requests that the program tells.
 	Lines *Lines
 	// ReloadLossAllowed lets an nginx be older than 1.27.4, which loses requests at each reload.
 	ReloadLossAllowed bool
+	// Passed is told of each step that was done; nil if that is of no interest.
+	Passed func(reload.Step)
 }
 
 // Carrier of one program. Only one goroutine uses it.
@@ -48,18 +51,11 @@ type Carrier struct {
 }
 
 // New carrier of a program of which nothing is known: the first time it is reloaded.
-func New(c Config) *Carrier { return &Carrier{config: c} }
-
-// RefusedError is a configuration that the program does not take.
-type RefusedError struct {
-	// At is version, check or reload.
-	At string
-	// Said are the program's own words.
-	Said string
-}
-
-func (e *RefusedError) Error() string {
-	return "nginx refuses the configuration at the " + e.At + ": " + e.Said
+func New(c Config) *Carrier {
+	if c.Passed == nil {
+		c.Passed = func(reload.Step) {}
+	}
+	return &Carrier{config: c}
 }
 
 // Bounds of what the program is asked.
@@ -74,11 +70,8 @@ const (
 // out again to ask for them. New endpoints wait for [nginx.EndpointPause] behind a reload, and are out of
 // sync until then. After an error the same ports may be carried out again.
 func (c *Carrier) CarryOut(ctx context.Context, ports []envoyxds.Port) ([]nginx.OutOfSync, error) {
-	files, err := nginx.Render(c.config.Options, ports)
+	files, err := c.render(ctx, ports)
 	if err != nil {
-		return nil, err
-	}
-	if err := c.checkVersion(ctx); err != nil {
 		return nil, err
 	}
 	if c.files == nil || c.foreign || c.files.Generation != files.Generation {
@@ -94,6 +87,33 @@ func (c *Carrier) CarryOut(ctx context.Context, ports []envoyxds.Port) ([]nginx.
 	return c.prove(ctx, ports)
 }
 
+// Prepare checks and writes the files of a program that does not run yet. The program that then starts
+// is known to have loaded them. A program that still listens to the sockets of the folder is an error.
+func (c *Carrier) Prepare(ctx context.Context, ports []envoyxds.Port) error {
+	files, err := c.render(ctx, ports)
+	if err != nil {
+		return err
+	}
+	if err := removeStaleSocket(c.file(nginx.ProbeSocket)); err != nil {
+		return err
+	}
+	if err := c.checkAndWrite(ctx, ports, files); err != nil {
+		return err
+	}
+	c.files = &files
+	return nil
+}
+
+// render the files for the version of the program.
+func (c *Carrier) render(ctx context.Context, ports []envoyxds.Port) (nginx.Files, error) {
+	if err := c.checkVersion(ctx); err != nil {
+		return nginx.Files{}, err
+	}
+	return nginx.Render(c.config.Options, ports)
+}
+
+// checkVersion asks the program once. A version that loses requests does not know the directive of
+// KeepaliveMin, and its workers keep no idle connection.
 func (c *Carrier) checkVersion(ctx context.Context) error {
 	if c.capable {
 		return nil
@@ -106,8 +126,11 @@ func (c *Carrier) checkVersion(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if version.LosesRequests() && !c.config.ReloadLossAllowed {
-		return &RefusedError{"version", said + ": a reload loses requests before version 1.27.4; allow the loss, or use a later version"}
+	if version.LosesRequests() {
+		if !c.config.ReloadLossAllowed {
+			return &reload.RefusedError{Program: "nginx", At: "version", Said: said + ": a reload loses requests before version 1.27.4; allow the loss, or use a later version"}
+		}
+		c.config.KeepaliveMin = 0
 	}
 	c.capable = true
 	return nil
@@ -123,20 +146,32 @@ func (c *Carrier) run(ctx context.Context, arguments ...string) (string, error) 
 
 // restructure checks a copy, writes the files and reloads.
 func (c *Carrier) restructure(ctx context.Context, ports []envoyxds.Port, files nginx.Files) error {
-	if err := c.check(ctx, ports); err != nil {
+	if err := c.checkAndWrite(ctx, ports, files); err != nil {
 		return err
 	}
-	if err := write(c.config.Folder, files); err != nil {
-		return err
-	}
-	err := c.reload(ctx, files)
+	err := c.reloadProgram(ctx, files)
+	c.config.Passed(reload.Reloaded)
 	if err != nil && c.files != nil {
-		return errors.Join(err, write(c.config.Folder, *c.files))
+		return errors.Join(err, writeFiles(c.config.Folder, *c.files))
 	}
 	if err != nil {
 		return err
 	}
 	c.files, c.reloaded, c.foreign = &files, time.Now(), false
+	return nil
+}
+
+// checkAndWrite leaves the files of before if the program refuses the next ones.
+func (c *Carrier) checkAndWrite(ctx context.Context, ports []envoyxds.Port, files nginx.Files) error {
+	if err := c.check(ctx, ports); err != nil {
+		return err
+	}
+	c.config.Passed(reload.Checked)
+	if err := writeFiles(c.config.Folder, files); err != nil {
+		return err
+	}
+	c.config.Lines.setBackups(nginx.FindBackups(ports))
+	c.config.Passed(reload.Written)
 	return nil
 }
 
@@ -148,7 +183,7 @@ func (c *Carrier) check(ctx context.Context, ports []envoyxds.Port) error {
 	if err != nil {
 		return err
 	}
-	if err := write(o.Folder, files); err != nil {
+	if err := writeFiles(o.Folder, files); err != nil {
 		return err
 	}
 	user, err := copyUser(c.config.User, c.config.Folder, o.Folder)
@@ -157,7 +192,7 @@ func (c *Carrier) check(ctx context.Context, ports []envoyxds.Port) error {
 	}
 	said, err := c.run(ctx, "-t", "-c", user)
 	if failed, is := errors.AsType[*exec.ExitError](err); is && failed.Exited() {
-		return &RefusedError{"check", strings.ReplaceAll(said, user, c.config.User)}
+		return &reload.RefusedError{Program: "nginx", At: "check", Said: strings.ReplaceAll(said, user, c.config.User)}
 	}
 	if err != nil {
 		return fmt.Errorf("checking nginx's configuration: %w", err)
@@ -165,16 +200,16 @@ func (c *Carrier) check(ctx context.Context, ports []envoyxds.Port) error {
 	return nil
 }
 
-// reload waits until a worker has loaded the files. What a master says of a reload that it does not carry
-// out is in the log of the user alone.
-func (c *Carrier) reload(ctx context.Context, files nginx.Files) error {
+// reloadProgram waits until a worker has loaded the files. A master writes its reason against a reload to the log
+// of the user alone.
+func (c *Carrier) reloadProgram(ctx context.Context, files nginx.Files) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadTime)
 	defer cancel()
-	pid, err := master(c.config.PIDFile)
+	pid, err := c.config.Master()
 	if err != nil {
 		return err
 	}
-	before, err := workers(pid)
+	before, err := Workers(pid)
 	if err != nil {
 		return err
 	}
@@ -212,7 +247,11 @@ func (c *Carrier) prove(ctx context.Context, ports []envoyxds.Port) ([]nginx.Out
 		c.foreign = true // a person has loaded other files: the next time ours are loaded again
 		return []nginx.OutOfSync{{Why: fmt.Errorf("a new connection has the files %.40q", generation)}}, nil
 	}
-	states, err := Workers(c.config.PIDFile)
+	pid, err := c.config.Master()
+	if err != nil {
+		return nil, err
+	}
+	states, err := Workers(pid)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@
 //	      ──▶ no worker of before may decide a request: its sockets are closed, and its kept connections ended
 //
 // Files are written before the program is told, so a program that starts again comes up right. A
-// configuration that nginx refuses at the check is a [RefusedError] with nginx's own words, and the
-// program was told of nothing. After a reload that nginx does not carry out, the files of before are there
+// configuration that nginx refuses at the check is a [reload.RefusedError] with nginx's own words, and comes
+// before any word to the program. After a reload that nginx does not carry out, the files of before are there
 // again.
 package carry

@@ -9,24 +9,16 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/plumbline-dev/plumbline/internal/atomicfile"
 	"github.com/plumbline-dev/plumbline/internal/connector/nginx"
+	"github.com/plumbline-dev/plumbline/internal/connector/reload"
 )
 
-// write replaces the files of a folder, each at once, the one with the rules last.
-func write(folder string, files nginx.Files) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // the program may be another user
-		return fmt.Errorf("writing nginx's files: %w", err)
-	}
-	for _, file := range []struct {
-		name    string
-		content []byte
-	}{{nginx.MainFile, files.Main}, {nginx.RequestFile, files.Request}, {nginx.ConfigFile, files.Config}} {
-		if err := atomicfile.Replace(filepath.Join(folder, file.name), file.content, 0o644); err != nil {
-			return fmt.Errorf("writing nginx's files: %w", err)
-		}
-	}
-	return nil
+// writeFiles replaces the files of a folder, the one with the rules last.
+func writeFiles(folder string, files nginx.Files) error {
+	return reload.WriteFiles(folder,
+		reload.File{Name: nginx.MainFile, Content: files.Main},
+		reload.File{Name: nginx.RequestFile, Content: files.Request},
+		reload.File{Name: nginx.ConfigFile, Content: files.Config})
 }
 
 // copyUser makes a folder with the user's main configuration in which our files are those of the folder

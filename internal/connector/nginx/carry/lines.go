@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"os"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -15,9 +15,9 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/traffic/envoyname"
 )
 
-// Lines are the requests that nginx tells on its log's socket.
+// Lines are the requests that nginx tells by its log.
 type Lines struct {
-	socket *net.UnixConn
+	socket *net.UDPConn
 	done   chan struct{}
 
 	mu sync.Mutex
@@ -25,6 +25,8 @@ type Lines struct {
 	counts map[envoyname.Slot]nginx.Counts
 	unread uint64
 	last   map[decision]time.Time
+	// backups tell which requests have failed over.
+	backups nginx.Backups
 }
 
 // decision is the split of a port with a sequence.
@@ -34,17 +36,15 @@ type decision struct {
 	sequence           uint64
 }
 
-// Listen takes the place of a socket that is there. Close ends it.
-func Listen(path string) (*Lines, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("listening to the log of nginx: %w", err)
-	}
-	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+// Listen to the lines at an address. A socket of the file system would be the other choice: the kernel keeps ten lines
+// there, and nginx drops the next one. Close ends it.
+func Listen(address netip.AddrPort) (*Lines, error) {
+	socket, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(address))
 	if err != nil {
 		return nil, fmt.Errorf("listening to the log of nginx: %w", err)
 	}
-	const buffer = 4 << 20                                                                   // nginx drops a line that finds no place
-	if err := errors.Join(socket.SetReadBuffer(buffer), os.Chmod(path, 0o666)); err != nil { //nolint:gosec // workers are another user
+	const buffer = 4 << 20 // the kernel gives as much as it allows, and drops a line without room
+	if err := socket.SetReadBuffer(buffer); err != nil {
 		return nil, errors.Join(fmt.Errorf("listening to the log of nginx: %w", err), socket.Close())
 	}
 	l := &Lines{socket: socket, done: make(chan struct{}), counts: map[envoyname.Slot]nginx.Counts{}, last: map[decision]time.Time{}}
@@ -61,7 +61,8 @@ func (l *Lines) Close() error {
 
 func (l *Lines) read() {
 	defer close(l.done)
-	datagram := make([]byte, 4096)
+	const longest = 64 << 10
+	datagram := make([]byte, longest)
 	for {
 		n, err := l.socket.Read(datagram)
 		if err != nil {
@@ -79,11 +80,18 @@ func (l *Lines) add(line nginx.Line, err error) {
 		l.unread++
 		return
 	}
-	l.counts[line.Arm] = l.counts[line.Arm].Add(line.Status)
+	l.counts[line.Arm] = l.counts[line.Arm].Add(line.Status, l.backups[line.Arm][line.Endpoint])
 	d := decision{line.Arm.Namespace, line.Arm.Service, line.Arm.Port, line.Sequence}
 	if line.Began.After(l.last[d]) {
 		l.last[d] = line.Began
 	}
+}
+
+// setBackups replaces the backups by those of the ports to come.
+func (l *Lines) setBackups(b nginx.Backups) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.backups = b
 }
 
 // Counts of all arms since Listen, and of datagrams that are no line of ours.

@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	"os"
+	"syscall"
 	"time"
 )
 
@@ -40,4 +43,22 @@ func probe(ctx context.Context, socket string) (string, error) {
 		return "", fmt.Errorf("probing nginx: %w", err)
 	}
 	return string(text), nil
+}
+
+// removeStaleSocket removes a socket that a program left when it was killed: nginx does not start beside it.
+func removeStaleSocket(path string) error {
+	conn, err := net.DialTimeout("unix", path, probeTime)
+	switch {
+	case err == nil:
+		return errors.Join(fmt.Errorf("finding sockets of before: another nginx listens to %s", path), conn.Close())
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, syscall.ECONNREFUSED):
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("removing the socket of before: %w", err)
+		}
+		return nil
+	default:
+		return fmt.Errorf("finding sockets of before: %w", err)
+	}
 }

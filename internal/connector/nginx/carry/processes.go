@@ -30,37 +30,39 @@ const (
 	leavingTitle = workerTitle + " is shutting down"
 )
 
-// master reads the file with the PID. A process of another program is none: the file is stale.
-func master(pidFile string) (int, error) {
-	text, err := os.ReadFile(pidFile) //nolint:gosec // the path is of the agent's configuration
+// ReadPID reads the file that a master writes. The file may be stale, so that its PID is that of no
+// program or of another one.
+func ReadPID(file string) (int, error) {
+	text, err := os.ReadFile(file) //nolint:gosec // the path is of the agent's configuration
 	if err != nil {
-		return 0, fmt.Errorf("finding nginx: %w", err)
+		return 0, fmt.Errorf("reading the PID of nginx: %w", err)
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		return 0, fmt.Errorf("finding nginx: %w", err)
-	}
-	p, err := readProcess(pid)
-	if err != nil {
-		return 0, fmt.Errorf("finding nginx: %w", err)
-	}
-	if !strings.HasPrefix(p.title, masterTitle) {
-		return 0, fmt.Errorf("finding nginx: process %d of %s is %.40q, and no master of nginx", pid, pidFile, p.title)
+		return 0, fmt.Errorf("reading the PID of nginx: %w", err)
 	}
 	return pid, nil
 }
 
-// Workers are those of the master whose PID a file has, of before a reload included.
-func Workers(pidFile string) ([]nginx.State, error) {
-	pid, err := master(pidFile)
+// checkMaster refuses a process of another program, and a master that does not take signals yet: nginx sets
+// its title after that.
+func checkMaster(pid int) error {
+	p, err := readProcess(pid)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("finding nginx: %w", err)
 	}
-	return workers(pid)
+	if !strings.HasPrefix(p.title, masterTitle) {
+		return fmt.Errorf("finding nginx: process %d is %.40q, and no master of nginx", pid, p.title)
+	}
+	return nil
 }
 
-// workers are the children of a master, but for helpers of its cache.
-func workers(of int) ([]nginx.State, error) {
+// Workers are the children of a master, those of before a reload included, without the helpers of its cache.
+// A process that is no master is an error.
+func Workers(master int) ([]nginx.State, error) {
+	if err := checkMaster(master); err != nil {
+		return nil, err
+	}
 	entries, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil, err
@@ -78,7 +80,7 @@ func workers(of int) ([]nginx.State, error) {
 		case err != nil:
 			return nil, fmt.Errorf("finding workers of nginx: %w", err)
 		}
-		if p.parent == of && strings.HasPrefix(p.title, workerTitle) {
+		if p.parent == master && strings.HasPrefix(p.title, workerTitle) {
 			states = append(states, nginx.State{Worker: p.Worker, Leaving: strings.HasPrefix(p.title, leavingTitle), Stopped: p.stopped})
 		}
 	}

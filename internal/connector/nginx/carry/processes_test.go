@@ -42,7 +42,11 @@ func TestAStalePIDFileIsNoNginx(t *testing.T) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if pid, err := master(file); err == nil {
+		pid, err := ReadPID(file)
+		if err == nil {
+			_, err = Workers(pid)
+		}
+		if err == nil {
 			t.Errorf("%s is the nginx %d", name, pid)
 		}
 	}
