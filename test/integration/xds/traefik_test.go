@@ -255,6 +255,7 @@ rollout:
     - {trafficPercentage: 100, duration: 0s}
 `), &r.Spec))
 	s.create(r)
+	poll.Until(t, patience, "the Traefik has the Service", func() error { return askEdge(t.Context(), edge.Web) })
 	failed := s.startClient(edge.Web)
 	s.wait(r, long, "the run promotes the canary", func(r *v1alpha1.ABRelease) bool {
 		return r.Status.ActiveVariation == "canary" && r.Status.Split == "canary 100 / stable 0" && r.Status.Rollout.Run.State == "Completed"
