@@ -22,7 +22,7 @@ var (
 	// executorEverywhere are its rights in the whole cluster.
 	executorEverywhere = []grant{
 		{group: v1alpha1.GroupVersion.Group, verbs: readVerbs, resources: []string{
-			"remediationpolicies", "remediationplans", "environments", "specguards", "clusterspecguards", "guarddefaults", "baselines"}},
+			"remediationpolicies", "remediationplans", "environments", "specguards", "specguardexceptions", "clusterspecguards", "guarddefaults", "baselines"}},
 		{group: v1alpha1.GroupVersion.Group, verbs: []string{"get"}, resources: []string{"baselinerevisions"}},
 		{group: v1alpha1.GroupVersion.Group, verbs: markVerbs, resources: []string{"remediationplans/status", "baselines/status", "environments/status"}},
 		{verbs: readVerbs, resources: []string{"namespaces"}},

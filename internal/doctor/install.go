@@ -39,7 +39,7 @@ func checkInstalled(s *Snapshot) []Finding {
 // ownKinds are the resources that the chart installs.
 var ownKinds = []string{
 	"abreleases", "baselines", "baselinerevisions", "clusterspecguards", "effectivenessassessments", "environments", "guarddefaults", "releaseworks",
-	"remediationledgers", "remediationplans", "remediationpolicies", "remediationrequests", "rolloutstrategies", "specguards", "trafficrouters",
+	"remediationledgers", "remediationplans", "remediationpolicies", "remediationrequests", "rolloutstrategies", "specguardexceptions", "specguards", "trafficrouters",
 }
 
 // checkKinds asks discovery, which everybody may read, and which tells a kind
