@@ -89,7 +89,7 @@ func TestWithCertManagerTheWebhookMayWriteNothing(t *testing.T) {
 		"plumbline-webhook: get,list,watch mutatingwebhookconfigurations.admissionregistration.k8s.io validatingwebhookconfigurations.admissionregistration.k8s.io named plumbline, everywhere",
 		"plumbline-webhook: get,list,watch namespaces, everywhere",
 		"plumbline-webhook: get,list,watch secrets named plumbline-webhook-tls, in plumbline-system",
-		"plumbline-webhook: get,list,watch specguards.plumbline.dev clusterspecguards.plumbline.dev guarddefaults.plumbline.dev environments.plumbline.dev, everywhere",
+		"plumbline-webhook: get,list,watch specguards.plumbline.dev specguardexceptions.plumbline.dev clusterspecguards.plumbline.dev guarddefaults.plumbline.dev environments.plumbline.dev, everywhere",
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -11,6 +11,7 @@ The objects that Plumbline keeps in the Kubernetes API. A person writes guards, 
 | [GuardDefaults](#guarddefaults) |  | cluster | people | how often is checked, how much at once? |
 | [ClusterSpecGuard](#clusterspecguard) |  | cluster | the platform team | which objects of which namespaces are guarded, and which writers may change them? |
 | [SpecGuard](#specguard) |  | namespace | the team that owns the namespace | which objects are guarded here, and which writers may change them? |
+| [SpecGuardException](#specguardexception) |  | namespace | the team that owns the namespace | which fields may writers change by hand, and until when? |
 | [Baseline](#baseline) |  | namespace | Plumbline; people set `spec.accept` | which content of this object is authorized, and which is observed? |
 | [BaselineRevision](#baselinerevision) |  | namespace | Plumbline | what did the authorized object look like? |
 | [RemediationRequest](#remediationrequest) | `rreq` | namespace | people, in their own name | remediate these drifted objects now? |
