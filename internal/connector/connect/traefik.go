@@ -144,7 +144,7 @@ func (t *traefiks) keepPolled(of *v1alpha1.TrafficRouter, is *polled) {
 func (r *Registry) restoreSplits(ctx context.Context, router string, to *provider.Provider) error {
 	var all v1alpha1.ABReleaseList
 	if err := r.Live.List(ctx, &all); err != nil {
-		return fmt.Errorf("listing the splits that are in force: %w", err)
+		return fmt.Errorf("listing the effective splits: %w", err)
 	}
 	for i := range all.Items {
 		split, isEffective := release.SplitOf(&all.Items[i])

@@ -83,7 +83,7 @@ func (w *world) reconcile(t *testing.T) reconcile.Result {
 func (w *world) stored(t *testing.T) *openreports.Report {
 	t.Helper()
 	stored := &openreports.Report{}
-	switch err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: Name}, stored); {
+	switch err := w.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: Name}, stored); {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
@@ -95,11 +95,11 @@ func (w *world) stored(t *testing.T) *openreports.Report {
 func (w *world) setState(t *testing.T, state v1alpha1.DriftState) {
 	t.Helper()
 	b := &v1alpha1.Baseline{}
-	if err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "deployments.apps.web"}, b); err != nil {
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "deployments.apps.web"}, b); err != nil {
 		t.Fatal(err)
 	}
 	b.Status.State = state
-	if err := w.Client.Update(t.Context(), b); err != nil {
+	if err := w.Update(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 	w.writes = 0
