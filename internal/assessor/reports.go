@@ -10,7 +10,7 @@ import (
 
 // registerReports registers the controller of reports, if the installation chooses a format.
 func registerReports(mgr manager.Manager, setup Setup) error {
-	metrics, err := report.NewMetrics(setup.Registry, setup.Reports)
+	metrics, err := report.NewMetrics(setup.Registry)
 	if err != nil || len(setup.Reports) == 0 {
 		return err
 	}

@@ -109,8 +109,8 @@ func TestAnExceptionExcusesItsWritersAtItsPathsUntilItsEnd(t *testing.T) {
 		"a kind of its category": {change: func(e *v1alpha1.SpecGuardException) {
 			e.Spec.Resources, e.Spec.Categories = nil, []v1alpha1.ResourceCategory{v1alpha1.CategoryWorkloads}
 		}, user: "mallory", path: replicas, excused: true},
-		"another kind":                {change: func(e *v1alpha1.SpecGuardException) { e.Spec.Resources[0].Kind = "StatefulSet" }, user: "mallory", path: replicas},
-		"an exception of a neighbour": {change: func(e *v1alpha1.SpecGuardException) { e.Namespace = "other" }, user: "mallory", path: replicas},
+		"another kind":               {change: func(e *v1alpha1.SpecGuardException) { e.Spec.Resources[0].Kind = "StatefulSet" }, user: "mallory", path: replicas},
+		"an exception of a neighbor": {change: func(e *v1alpha1.SpecGuardException) { e.Namespace = "other" }, user: "mallory", path: replicas},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made, errs := CompileException(exception("hotfix", test.change))

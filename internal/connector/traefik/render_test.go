@@ -91,7 +91,7 @@ func TestSplitsThatTraefikCannotCarryOut(t *testing.T) {
 		"headers with a route":       {forced(split(1, 1_000)), web, ""},
 		"headers without a route":    {forced(split(1, 1_000)), other, "port 80 of Service shop/web has no route"},
 		"a Service that is not here": {change(func(s *traffic.Split) { s.Service = "pay" }), web, "serves no port of Service shop/pay"},
-		"visitors that stay":         {routertest.Split(1, 1_000), web, "sticky: header x-user would keep visitors"},
+		"visitors that stay":         {routertest.Split(1, 1_000), web, "Sticky: header x-user would keep visitors"},
 		"a header with a quote":      {change(func(s *traffic.Split) { s.Override = "x\"y" }), web, "is no name of a header"},
 		"a value with a newline": {change(func(s *traffic.Split) {
 			s.Match = traffic.Match{Header: "x-group", Values: map[string]string{"a\nb": "canary"}}

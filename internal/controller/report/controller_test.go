@@ -62,7 +62,7 @@ func newWorld(t *testing.T) *world {
 			return c.Delete(ctx, o, opts...)
 		},
 	}).Build()
-	metrics, err := NewMetrics(prometheus.NewRegistry(), []report.Format{report.OpenReports})
+	metrics, err := NewMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,8 +130,8 @@ func TestAReportFollowsItsBaselinesAndIsWrittenOncePerChange(t *testing.T) {
 		t.Errorf("the report is still there: %+v", r)
 	}
 	w.reconcile(t)
-	if n := testutil.CollectAndCount(w.Metrics.errors); n != 3 {
-		t.Errorf("%d series of errors, want 3 of value zero", n)
+	if n := testutil.CollectAndCount(w.Metrics.errors); n != 6 {
+		t.Errorf("%d series of errors, want 6 of value zero", n)
 	}
 }
 

@@ -29,12 +29,12 @@ type Metrics struct {
 
 // NewMetrics registers plumbline_report_errors_total, with a series of each format and reason
 // from the start.
-func NewMetrics(registry prometheus.Registerer, formats []report.Format) (*Metrics, error) {
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "plumbline_report_errors_total",
 		Help: "Reports of namespaces that were not written, by the reason.",
 	}, []string{"format", "reason"})}
-	for _, format := range formats {
+	for _, format := range report.Formats() {
 		for _, reason := range []string{reasonKindMissing, reasonNameTaken, reasonRefused} {
 			m.errors.WithLabelValues(string(format), reason)
 		}

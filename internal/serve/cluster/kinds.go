@@ -21,7 +21,7 @@ func Cached() []client.Object {
 	return []client.Object{
 		&v1alpha1.ABRelease{}, &v1alpha1.Baseline{}, &v1alpha1.ClusterSpecGuard{}, &v1alpha1.EffectivenessAssessment{}, &v1alpha1.Environment{},
 		&v1alpha1.GuardDefaults{}, &v1alpha1.ReleaseWork{}, &v1alpha1.RemediationLedger{}, &v1alpha1.RemediationPlan{}, &v1alpha1.RemediationPolicy{},
-		&v1alpha1.RemediationRequest{}, &v1alpha1.RolloutStrategy{}, &v1alpha1.SpecGuard{},
+		&v1alpha1.RemediationRequest{}, &v1alpha1.RolloutStrategy{}, &v1alpha1.SpecGuard{}, &v1alpha1.SpecGuardException{},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // MaxStatus is how many bytes of JSON the status of a release takes at most. Each watcher of the release
 // gets the whole status at each change.
-const MaxStatus = 48 << 10
+const MaxStatus = 50 << 10
 
 // fits are the bounds of text for people, from wide to narrow: the bytes of each text, the lines of
 // the history, the stages with health, and the proxies that are named.
@@ -77,6 +77,9 @@ func shortenTexts(status *v1alpha1.ABReleaseStatus, most int) {
 				cut(&proxies[i].Why)
 			}
 		}
+	}
+	for i := range status.Routers {
+		cut(&status.Routers[i].LastEditor)
 	}
 	in := status.Rollout
 	if in == nil {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/plumbline-dev/plumbline/internal/assessor"
 	"github.com/plumbline-dev/plumbline/pkg/report"
+	"github.com/plumbline-dev/plumbline/test/harness/child"
 )
 
 // withReports has the assessor write reports in a format, without delay.
@@ -35,7 +36,7 @@ func withReports(format report.Format) option {
 // reportSchema reads the definition of the kind Report that its own module has.
 func (w *world) reportSchema() *apiextensions.CustomResourceDefinition {
 	w.t.Helper()
-	dir, err := exec.CommandContext(w.Ctx(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openreports/reports-api").Output()
+	dir, err := child.Bind(exec.CommandContext(w.Ctx(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openreports/reports-api")).Output()
 	w.Must(err)
 	raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "config", "crd", "openreports.io_reports.yaml"))
 	w.Must(err)
@@ -64,6 +65,15 @@ func (w *world) report(format report.Format) (*openreports.Report, error) {
 	return read, decoder.Decode(read)
 }
 
+// untilServed waits until the API server serves the kind of a format.
+func (w *world) untilServed(format report.Format) {
+	w.t.Helper()
+	w.Eventually(fmt.Sprintf("the kind of %s is served", format), func() error {
+		_, err := w.report(format)
+		return err
+	})
+}
+
 // untilReported waits until the report of the namespace has a summary, and returns it.
 func (w *world) untilReported(format report.Format, want openreports.ReportSummary) (read *openreports.Report) {
 	w.t.Helper()
@@ -83,6 +93,7 @@ func TestAReportNamesDriftWithItsWriter(t *testing.T) {
 	w.InstallKind("openreports.io", "Report", "reports", apiextensions.NamespaceScoped, func(crd *apiextensions.CustomResourceDefinition) {
 		crd.Spec = real.Spec
 	})
+	w.untilServed(report.OpenReports)
 	start(t, withReports(report.OpenReports))
 	g := w.UnderGuard()
 	w.Deploy(ci, "web")
@@ -118,6 +129,7 @@ func TestAPolicyReportHasItsSourceInEachResult(t *testing.T) {
 	w.InstallKind("wgpolicyk8s.io", "PolicyReport", "policyreports", apiextensions.NamespaceScoped, func(crd *apiextensions.CustomResourceDefinition) {
 		crd.Spec.Versions[0].Name = "v1alpha2"
 	})
+	w.untilServed(report.PolicyReport)
 	start(t, withReports(report.PolicyReport))
 	w.UnderGuard()
 	w.Deploy(ci, "web")

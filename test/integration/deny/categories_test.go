@@ -16,7 +16,7 @@ import (
 )
 
 // TestAGuardOfACategoryDeniesWhatItsKindsWouldDeny tries each way to a workload: the object,
-// /scale, and the pods of the controllers in between.
+// /scale, and the pods behind it.
 func TestAGuardOfACategoryDeniesWhatItsKindsWouldDeny(t *testing.T) {
 	s := newShop(t, nil)
 	s.guarded(t, func(g *v1alpha1.ClusterSpecGuard) {
@@ -44,18 +44,19 @@ func TestAGuardOfACategoryDeniesWhatItsKindsWouldDeny(t *testing.T) {
 		})
 	}
 	debug := client.RawPatch(types.StrategicMergePatchType, []byte(`{"spec":{"ephemeralContainers":[{"name":"debug","image":"shop:1"}]}}`))
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "settings"}}
+	mustDo(t, admin.Create(t.Context(), settings))
 	for name, test := range map[string]struct {
 		owner   metav1.OwnerReference
 		refused bool
 	}{
-		"replicaset": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet"}, true},
-		"job":        {metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job"}, true},
-		"node":       {metav1.OwnerReference{APIVersion: "v1", Kind: "Node"}, false},
+		"deployment": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID}, true},
+		"configmap":  {metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: settings.Name, UID: settings.UID}, false},
 	} {
 		t.Run("a pod of a "+name, func(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "of-" + name}}
 			pod.Spec.Containers = []corev1.Container{{Name: "app", Image: "shop:1"}}
-			test.owner.Name, test.owner.UID, test.owner.Controller = "o", "o", new(true)
+			test.owner.Controller = new(true)
 			pod.OwnerReferences = []metav1.OwnerReference{test.owner}
 			mustDo(t, admin.Create(t.Context(), pod))
 			dry := &client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}}}

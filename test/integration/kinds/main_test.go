@@ -108,7 +108,7 @@ func object(t *testing.T, kind, name string, fragments ...string) *unstructured.
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
 	u.SetName(name)
-	if slices.Contains([]string{"SpecGuard", "Baseline", "BaselineRevision", "RemediationPlan", "RemediationRequest", "RemediationLedger", "EffectivenessAssessment", "ABRelease", "ReleaseWork"}, kind) {
+	if slices.Contains([]string{"SpecGuard", "SpecGuardException", "Baseline", "BaselineRevision", "RemediationPlan", "RemediationRequest", "RemediationLedger", "EffectivenessAssessment", "ABRelease", "ReleaseWork"}, kind) {
 		u.SetNamespace(namespace)
 	}
 	return u

@@ -97,7 +97,7 @@ type ReleaseRouterStatus struct {
 	// restores are the times of the last ten minutes at which the router restored its weights.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:MaxItems=3
 	Restores []RouterRestore `json:"restores,omitempty"`
 	// lastEditor is the field manager of the last writer of other weights.
 	// +optional
