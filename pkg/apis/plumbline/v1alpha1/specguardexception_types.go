@@ -48,7 +48,7 @@ type SpecGuardExceptionSpec struct {
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=2
 	// +kubebuilder:validation:items:MaxLength=512
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^(/(([^~/[]|~[0-6])([^~/]|~[0-6])*|[[](([^]~/,=]|~[0-6])*=([^]~/,]|~[0-6])*,){0,3}([^]~/,=]|~[0-6])*=([^]~/,]|~[0-6])*[]])){1,64}$')",message="a path such as /spec/replicas or /spec/containers/[name=app]/image, without empty segments; within a segment write ~0 for ~ and ~1 for /"
