@@ -44,6 +44,7 @@ func kinds() []apiserver.Resource {
 		namespaced     bool
 	}{
 		{"environments", "Environment", false}, {"clusterspecguards", "ClusterSpecGuard", false}, {"specguards", "SpecGuard", true},
+		{"specguardexceptions", "SpecGuardException", true},
 		{"guarddefaults", "GuardDefaults", false}, {"baselines", "Baseline", true}, {"baselinerevisions", "BaselineRevision", true},
 		{"remediationpolicies", "RemediationPolicy", false}, {"remediationplans", "RemediationPlan", true},
 		{"remediationledgers", "RemediationLedger", true}, {"effectivenessassessments", "EffectivenessAssessment", true},
