@@ -64,7 +64,7 @@ func TestUnknownFields(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	cases := map[string]map[string]any{
 		"SpecGuard":        {"mode": "Audit", "objectOverride": "Forbidden", "authenticatedDeletes": "NotRequired"},
-		"ClusterSpecGuard": {"exceptions": "Forbidden", "mode": "Audit", "objectOverride": "Forbidden", "authenticatedDeletes": "NotRequired"},
+		"ClusterSpecGuard": {"mode": "Audit", "objectOverride": "Forbidden", "authenticatedDeletes": "NotRequired"},
 		"GuardDefaults":    {},
 		"Environment":      {},
 		"Baseline":         {},

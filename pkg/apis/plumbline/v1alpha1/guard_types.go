@@ -313,9 +313,8 @@ type ClusterGuardSpec struct {
 	// +kubebuilder:validation:XValidation:rule="(has(self.users) && size(self.users) > 0) || (has(self.groups) && size(self.groups) > 0) || (has(self.serviceAccounts) && size(self.serviceAccounts) > 0) || (has(self.serviceAccountNamespaces) && size(self.serviceAccountNamespaces) > 0)",message="an empty list would let no user accept; leave acceptBy out to let the rights decide"
 	AcceptBy *Writers `json:"acceptBy,omitempty"`
 	// exceptions decides whether SpecGuardExceptions of a namespace apply to the objects that this
-	// guard selects.
+	// guard selects. If unset, Forbidden.
 	// +optional
-	// +default="Forbidden"
 	Exceptions GuardExceptions `json:"exceptions,omitempty"`
 }
 
