@@ -179,3 +179,28 @@ func TestAVerdictTurnsNoBreakerOfALedgerThatIsGone(t *testing.T) {
 		t.Errorf("the ledger is %+v", l.Status)
 	}
 }
+
+// An executor wrote why it waits into a plan that had ended under another one, in the name of
+// that one.
+func TestAnEndedPlanOfAnotherExecutorKeepsItsStatusWhileNoRecordCanBeWritten(t *testing.T) {
+	w := newWorld(t)
+	w.Assessments = w.Client
+	if out := w.finish(); !out.Done {
+		t.Fatalf("the plan is %s: %s", w.now().Status.Phase, out.Why)
+	}
+	before := w.now()
+	w.Holder = "executor-b"
+	w.assess(v1alpha1.VerdictEffective, nil)
+	w.failing("update RemediationLedger", errNetwork) // which keeps the heads of records
+	if _, err := w.Carry(t.Context(), w.key()); err == nil {
+		t.Fatal("the verdict is noted although the head of the records cannot be kept")
+	}
+	if diff := cmp.Diff(before.Status, w.now().Status); diff != "" {
+		t.Errorf("the status of the plan (-before +after):\n%s", diff)
+	}
+	w.fails = nil
+	w.finish()
+	if after := w.now().Status; after.Holder != "executor-b" || after.Epoch != before.Status.Epoch+1 || after.Steps[0].Effect == nil {
+		t.Errorf("the plan is held by %s in epoch %d", after.Holder, after.Epoch)
+	}
+}
