@@ -40,7 +40,7 @@ func TestAReleaseOverATraefik(t *testing.T) {
 	e.wantShare(400, 200)
 	status := &trafficrouter.Controller{Client: admin, Reports: e.registry.ReportOf, Resolve: resolve, Clock: clock.RealClock{}, Traefiks: e.registry}
 	s.seen(status, e.router, "Configured", metav1.ConditionTrue)
-	if d := cmp.Diff([]string{"headerMap", "override", "outcomes"}, e.router.Status.Capabilities); d != "" {
+	if d := cmp.Diff([]string{"HeaderMap", "Override", "Outcomes"}, e.router.Status.Capabilities); d != "" {
 		t.Errorf("the capabilities (-want +got):\n%s", d)
 	}
 	s.must(admin.Delete(t.Context(), r))

@@ -144,8 +144,8 @@ func TestARouteThatDoesNotFitIsRefusedByName(t *testing.T) {
 		})
 	}
 	for capability, split := range map[string]string{
-		"sticky":    "{type: Sticky, percentages: {stable: 90, canary: 10}, sticky: {header: x-user}}",
-		"headerMap": `{type: Header, percentages: {stable: 90, canary: 10}, headerMatch: {header: x-beta, values: {"yes": canary}}}`,
+		"Sticky":    "{type: Sticky, percentages: {stable: 90, canary: 10}, sticky: {header: x-user}}",
+		"HeaderMap": `{type: Header, percentages: {stable: 90, canary: 10}, headerMatch: {header: x-beta, values: {"yes": canary}}}`,
 	} {
 		t.Run(capability, func(t *testing.T) {
 			d := &delivery{T: t, namespace: d.namespace, router: d.router}

@@ -124,7 +124,6 @@ func writesAs(name string) []writeOf {
 		{"PUT", "remediation/policies/for-" + name, strings.Replace(policy, `"`+name+`"`, `"for-`+name+`"`, 1), 200, ofPolicies},
 		{"POST", "remediation/policies/for-" + name + "/activate", `{"groups":[],"reason":"INC-9"}`, 200, ofPolicies},
 		{"POST", "remediation/policies/for-" + name + "/deactivate", ``, 200, ofPolicies},
-		{"POST", "remediation/policies/for-" + name + "/halt", ``, 200, ofPolicies},
 		{"DELETE", "remediation/policies/for-" + name, ``, 204, ofPolicies},
 		{"POST", plan + "execute", `{"reason":"INC-9"}`, 202, ofNamespace},
 		{"POST", plan + "pause", ``, 202, ofNamespace},
@@ -139,6 +138,8 @@ func writesAs(name string) []writeOf {
 		{"POST", run + "approve", `{"runNumber":1,"stageNumber":1}`, 202, ofReleases},
 		{"POST", run + "promote", `{"variation":"B"}`, 202, ofReleases},
 		{"POST", run + "rollback", `{"reason":"INC-9"}`, 202, ofReleases},
+		// The policy is active until here: a halt of a halted one needs no right.
+		{"POST", "remediation/policies/writes-" + name + "/halt", ``, 200, ofPolicies},
 	}
 }
 
