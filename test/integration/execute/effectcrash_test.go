@@ -54,7 +54,8 @@ type death struct {
 	write     string
 	stored    bool
 	mu        sync.Mutex
-	dead      chan struct{}
+	begun     bool          // later writes fail
+	dead      chan struct{} // closed after the API server's answer: a test that halts earlier cancels the write
 }
 
 var errDead = errors.New("the assessor is dead")
@@ -72,12 +73,14 @@ func (d *death) option(s *assessor.Setup) {
 			case dead:
 				return nil, errDead
 			case dies && d.stored:
+				defer close(d.dead)
 				response, err := next.RoundTrip(r)
 				if err == nil {
 					_ = response.Body.Close()
 				}
 				return nil, errDead
 			case dies:
+				close(d.dead)
 				return nil, errDead
 			}
 			return next.RoundTrip(r)
@@ -89,16 +92,11 @@ func (d *death) option(s *assessor.Setup) {
 func (d *death) at(write string) (dies, dead bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	select {
-	case <-d.dead:
+	if d.begun {
 		return false, true
-	default:
 	}
-	if write != d.write {
-		return false, false
-	}
-	close(d.dead)
-	return true, false
+	d.begun = write == d.write
+	return d.begun, false
 }
 
 // Six assessors die one after the other, before and after each write of one assessment. The seventh finds the end,
