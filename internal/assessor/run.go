@@ -70,6 +70,8 @@ type Setup struct {
 	PlanRetention time.Duration
 	// Notifications say how people are told; policies say who, and of what.
 	Notifications notifier.Settings
+	// GroupWait is how long a drift waits for others before people are told; a default if zero.
+	GroupWait time.Duration
 	// Rollouts says that the installation has rollouts: people are told about them by the channels of
 	// Environments, what the executor leaves for them is authorized, and plans wait for them.
 	Rollouts bool
@@ -226,8 +228,10 @@ func register(ctx context.Context, mgr manager.Manager, setup Setup) (*parts, er
 		mgr.Add(p.checks),
 		mgr.Add(elected.Synced(mgr.GetCache(), setup.Ready)),
 	)
+	drifts := &notifier.Drifts{People: p.people, Environments: p.environments, Clock: setup.Clock, GroupWait: setup.GroupWait}
+	err = errors.Join(err, drifts.Register(mgr))
 	if setup.Rollouts {
-		releases := &notifier.Releases{People: p.people, Environments: p.environments, Started: setup.Clock.Now()}
+		releases := &notifier.Releases{People: p.people, Environments: p.environments, Clock: setup.Clock}
 		err = errors.Join(err, releases.Register(mgr))
 	}
 	if setup.Executor != "" { // without an executor there is no evidence

@@ -22,8 +22,9 @@ func Wants(n *v1alpha1.RemediationNotifications, e *notify.Event) bool {
 		return n.OnEscalated == v1alpha1.Enabled
 	case notify.PlanIneffective:
 		return n.OnIneffective != v1alpha1.Disabled // a policy of an earlier release says nothing
-	case notify.RunStarted, notify.StageAdvanced, notify.StageFailed, notify.RunPromoted, notify.RunRolledBack, notify.RunOverdue, notify.RunWaiting:
-		return false // a policy says nothing about releases
+	case notify.RunStarted, notify.StageAdvanced, notify.StageFailed, notify.RunPromoted, notify.RunRolledBack, notify.RunOverdue, notify.RunWaiting,
+		notify.DriftDetected, notify.DriftResolved:
+		return false // a policy says nothing about releases and guards
 	}
 	return false
 }
@@ -45,19 +46,24 @@ func wantsCreated(n v1alpha1.PlanCreatedNotification, waiting bool) bool {
 // Channels are those of a policy, as the notifier knows them: named
 // "<policy>/<channel>", so that no two policies share one.
 func Channels(policy *v1alpha1.RemediationPolicy) []notify.Channel {
-	return channelsOf(policy.Name, policy.Spec.Notifications.Channels)
+	return channelsOf(policy.Name, "", policy.Spec.Notifications.Channels)
 }
 
-func channelsOf(source string, channels []v1alpha1.NotificationChannel) (out []notify.Channel) {
+// channelsOf are the channels of an object in a namespace; of a cluster-scoped one if the
+// namespace is empty.
+func channelsOf(source, namespace string, channels []v1alpha1.NotificationChannel) (out []notify.Channel) {
 	for i := range channels {
-		out = append(out, channelOf(source, &channels[i]))
+		out = append(out, channelOf(source, namespace, &channels[i]))
 	}
 	return out
 }
 
 // channelOf is one channel; of a type that is not known nothing is set, which
 // validation refuses.
-func channelOf(source string, c *v1alpha1.NotificationChannel) notify.Channel {
+func channelOf(source, namespace string, c *v1alpha1.NotificationChannel) notify.Channel {
+	reference := func(r *v1alpha1.SecretKeyReference) notify.SecretRef {
+		return notify.SecretRef{Name: r.Name, Key: r.Key, ForNamespace: namespace}
+	}
 	out := notify.Channel{Name: source + "/" + c.Name, MinimumSeverity: c.MinimumSeverity}
 	to := reference(&c.Destination)
 	switch c.Type {
@@ -78,8 +84,4 @@ func channelOf(source string, c *v1alpha1.NotificationChannel) notify.Channel {
 		}
 	}
 	return out
-}
-
-func reference(r *v1alpha1.SecretKeyReference) notify.SecretRef {
-	return notify.SecretRef{Name: r.Name, Key: r.Key}
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package notifier tells people about remediation plans, by the channels that
-// RemediationPolicies name, and about rollouts, by those of Environments ([Releases]). Both the assessor (a plan was made, a person has to
+// RemediationPolicies name, about rollouts, by those of Environments ([Releases]), and about
+// drift, by those of guards ([Drifts]). Both the assessor (a plan was made, a person has to
 // decide) and the executor (a plan began, ended, failed) have one.
 //
 //	policies ──▶ channels ──┐

@@ -44,7 +44,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 		}, []string{"channel_type", "reason"}),
 		channels: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "plumbline_notification_channels",
-			Help: "Channels of all policies and Environments by state: active, or invalid, which gets no notifications.",
+			Help: "Channels of all policies, Environments and guards by state: active, or invalid, which gets no notifications.",
 		}, []string{"state"}),
 	}
 	// Where one process makes plans and carries them out, it tells people twice over,

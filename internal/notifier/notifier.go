@@ -3,13 +3,16 @@
 package notifier
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,8 +31,11 @@ import (
 const (
 	// parting is how long the end of the process waits for what is under way.
 	parting = 5 * time.Second
-	// maxChannels of all policies and Environments together; package notify takes no more.
+	// maxChannels of all policies, Environments and guards together; package notify takes no more.
 	maxChannels = 512
+	// maxTenantChannels are those of all SpecGuards of a namespace, so that no tenant takes the
+	// places of others.
+	maxTenantChannels = 16
 )
 
 // Settings come from the process's flags and tests; the zero value tells public
@@ -56,7 +62,7 @@ type Config struct {
 	Log          logr.Logger
 }
 
-// Notifier tells people about plans and rollouts. It is safe for concurrent use; end it with
+// Notifier tells people about plans, rollouts and drift. It is safe for concurrent use; end it with
 // Close.
 type Notifier struct {
 	cached    client.Reader
@@ -65,7 +71,7 @@ type Notifier struct {
 	log       logr.Logger
 
 	mu sync.Mutex
-	// bySource are the channels of each policy and Environment.
+	// bySource are the channels of each policy, Environment and guard.
 	bySource map[string][]notify.Channel
 }
 
@@ -136,16 +142,21 @@ func (n *Notifier) forget(source string) {
 	}
 }
 
-// configure makes the channels of all policies and Environments those of the deliverer. One that is
+// configure makes the channels of all policies, Environments and guards those of the deliverer. One that is
 // invalid is left out, for it must not silence the others; it is in the log when
 // its policy has changed.
 func (n *Notifier) configure(changed string) {
 	var valid []notify.Channel
-	invalid := 0
-	for _, source := range slices.Sorted(maps.Keys(n.bySource)) {
+	invalid, ofTenant := 0, map[string]int{}
+	for _, source := range slices.SortedFunc(maps.Keys(n.bySource), compareSources) {
+		tenant, _ := tenantOf(source)
 		for _, c := range n.bySource[source] {
 			err := fault(c, len(valid))
+			if err == nil && tenant != "" && ofTenant[tenant] >= maxTenantChannels {
+				err = errTooManyOfTenant
+			}
 			if err == nil {
+				ofTenant[tenant]++
 				valid = append(valid, c)
 				continue
 			}
@@ -172,8 +183,34 @@ func fault(c notify.Channel, others int) error {
 	return nil
 }
 
-// errTooMany says that a channel has no place beside those of other policies.
-var errTooMany = errors.New("there are too many channels in all policies and Environments together")
+// These errors say that a channel has no place beside others.
+var (
+	errTooMany         = fmt.Errorf("all policies, Environments and guards together have more than %d channels", maxChannels)
+	errTooManyOfTenant = fmt.Errorf("the SpecGuards of a namespace together have more than %d channels", maxTenantChannels)
+)
+
+// tenantOf returns the namespace of a SpecGuard by its source; ok is false for other sources.
+func tenantOf(source string) (namespace string, ok bool) {
+	name, ok := strings.CutPrefix(source, specGuardSource)
+	if !ok {
+		return "", false
+	}
+	namespace, _, _ = strings.Cut(name, "/")
+	return namespace, true
+}
+
+// compareSources sorts by name, the sources of tenants last.
+func compareSources(a, b string) int {
+	_, tenantA := tenantOf(a)
+	_, tenantB := tenantOf(b)
+	if tenantA != tenantB {
+		if tenantA {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Compare(a, b)
+}
 
 // Close takes nothing more, waits a little for what is under way, and ends. That
 // ctx is over cuts nothing short: it is when this is called.

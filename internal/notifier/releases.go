@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -21,7 +22,7 @@ import (
 )
 
 const (
-	// recent is how long before the start of the process events are told: the assessor before may have
+	// recent is how long before a process begins to tell events are told: the assessor before may have
 	// missed them. An event that is told twice has the same id.
 	recent = 2 * time.Minute
 	// unassignedAgain is when a release is looked at again while Environments are not known yet.
@@ -39,8 +40,10 @@ type Environments interface {
 type Releases struct {
 	People       *Notifier
 	Environments Environments
-	// Started is when the process began.
-	Started time.Time
+	Clock        clock.PassiveClock
+
+	start sync.Once
+	began time.Time // of the first look: a replica that waits for the lease has not begun
 
 	mu   sync.Mutex
 	told map[types.NamespacedName]progress
@@ -85,6 +88,7 @@ func (r *Releases) learnChannels(ctx context.Context, request reconcile.Request)
 
 // Reconcile tells what is new of one release.
 func (r *Releases) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	r.start.Do(func() { r.began = r.Clock.Now() })
 	release := &v1alpha1.ABRelease{}
 	err := r.People.cached.Get(ctx, request.NamespacedName, release)
 	switch {
@@ -115,7 +119,7 @@ func (r *Releases) news(release *v1alpha1.ABRelease) (news []notify.Event) {
 	if before.uid != release.UID {
 		before = progress{uid: release.UID}
 	}
-	events, last := ReleaseEvents(release, before.number, r.Started.Add(-recent))
+	events, last := ReleaseEvents(release, before.number, r.began.Add(-recent))
 	now := progress{uid: release.UID, number: last, waiting: before.waiting}
 	for _, e := range events {
 		if e.Type == notify.RunWaiting {
@@ -160,5 +164,5 @@ func environmentChannels(environment *v1alpha1.Environment) []notify.Channel {
 	if environment.Spec.ReleaseNotifications == nil {
 		return nil
 	}
-	return channelsOf(environmentSource(environment.Name), environment.Spec.ReleaseNotifications.Channels)
+	return channelsOf(environmentSource(environment.Name), "", environment.Spec.ReleaseNotifications.Channels)
 }

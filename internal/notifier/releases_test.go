@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -113,7 +114,7 @@ func TestPeopleAreToldOfEachLineOnce(t *testing.T) {
 	}}}
 	w := newWorld(t, trusting(r), secret(r.URL), release, environment)
 	all := &assigned{environment: environment}
-	releases := &Releases{People: w.Notifier, Environments: all, Started: noon}
+	releases := &Releases{People: w.Notifier, Environments: all, Clock: clocktesting.NewFakePassiveClock(noon)}
 	name := types.NamespacedName{Namespace: "shop", Name: "pay"}
 	look := func() reconcile.Result {
 		t.Helper()
@@ -165,6 +166,23 @@ func TestPeopleAreToldOfEachLineOnce(t *testing.T) {
 	}
 	look()
 	r.until(t, append(want, notify.Event{Type: notify.RunStarted, Transition: "1", Release: &notify.ReleaseRef{UID: "s"}}.ID())...)
+}
+
+// A replica that had waited for the lease for days told people of all events of those days.
+func TestAReplicaThatTakesOverTellsNoOldEvents(t *testing.T) {
+	r := receive(t)
+	release := releaseWith(nil, line(1, 1, 0, "ab.started"), line(2, 1, 600, "ab.promoted"))
+	environment := &v1alpha1.Environment{ObjectMeta: metav1.ObjectMeta{Name: "production"}, Spec: v1alpha1.EnvironmentSpec{ReleaseNotifications: &v1alpha1.ReleaseNotifications{
+		OnStarted: v1alpha1.Enabled, OnPromoted: v1alpha1.Enabled, Channels: []v1alpha1.NotificationChannel{hook("hook")},
+	}}}
+	w := newWorld(t, trusting(r), secret(r.URL), release, environment)
+	now := clocktesting.NewFakePassiveClock(noon.Add(-72 * time.Hour))
+	releases := &Releases{People: w.Notifier, Environments: &assigned{environment: environment, known: true}, Clock: now}
+	now.SetTime(noon.Add(11 * time.Minute))
+	if _, err := releases.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: "pay"}}); err != nil {
+		t.Fatal(err)
+	}
+	r.until(t, notify.Event{Type: notify.RunPromoted, Transition: "2", Release: &notify.ReleaseRef{UID: "r"}}.ID())
 }
 
 func unix(seconds int64) string { return strconv.FormatInt(noon.Unix()+seconds, 10) }

@@ -7,11 +7,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/notify"
 )
 
@@ -34,9 +36,26 @@ func (r Reader) Resolve(ctx context.Context, ref notify.SecretRef) (string, erro
 	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: ref.Name}, secret); err != nil {
 		return "", fmt.Errorf("reading Secret %s: %w", ref.Name, err)
 	}
+	if err := checkLeave(secret, ref.ForNamespace); err != nil {
+		return "", fmt.Errorf("reading Secret %s: %w", ref.Name, err)
+	}
 	value, ok := secret.Data[ref.Key]
 	if !ok {
 		return "", fmt.Errorf("reading Secret %s: it has no key %s", ref.Name, ref.Key)
 	}
 	return string(value), nil
+}
+
+// checkLeave returns an error if an object of a namespace names a Secret without its leave.
+// Otherwise each tenant could write to each channel of the installation.
+func checkLeave(secret *corev1.Secret, namespace string) error {
+	if namespace == "" {
+		return nil
+	}
+	for name := range strings.SplitSeq(secret.Annotations[v1alpha1.AnnotationNotificationNamespaces], ",") {
+		if name = strings.TrimSpace(name); name == "*" || name == namespace {
+			return nil
+		}
+	}
+	return fmt.Errorf("its annotation %s does not list namespace %s", v1alpha1.AnnotationNotificationNamespaces, namespace)
 }

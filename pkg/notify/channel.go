@@ -20,13 +20,16 @@ const (
 type SecretRef struct {
 	// Name of the Secret and Key in its data.
 	Name, Key string
+	// ForNamespace is the namespace of the object that names the Secret, which needs the leave of
+	// the Secret; empty for a cluster-scoped object.
+	ForNamespace string
 }
 
 // Channel is where people, or machines, are told. Exactly one of the kinds is
 // set.
 type Channel struct {
 	// Name is unique among all channels, such as "<policy>/<channel>"; it is how
-	// events are addressed, and what logs and errors say. 1 to 317 visible
+	// events are addressed, and what logs and errors say. 1 to 400 visible
 	// characters.
 	Name string
 	// MinimumSeverity of the events that the channel is told of; see [Route]. Empty: of

@@ -37,7 +37,7 @@ func EmailMessage(e Event, from string, to []string) ([]byte, error) {
 		return nil, fmt.Errorf("rendering an email: %w", err)
 	}
 	domain := sender.Address[strings.LastIndexByte(sender.Address, '@')+1:]
-	thread := Event{Plan: e.Plan, Release: e.Release}.ID()
+	thread := Event{Plan: e.Plan, Release: e.Release, Guard: e.Guard}.ID()
 	var b bytes.Buffer
 	for _, h := range [][2]string{
 		{"From", sender.String()},

@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// EventType is what happened to a plan, or to the run of a release.
+// EventType is what happened to a plan, to the run of a release, or to guarded objects.
 type EventType string
 
 // What people are told about.
@@ -45,6 +45,8 @@ func (t EventType) wire() string {
 		return "plan.escalated"
 	case PlanIneffective:
 		return "plan.ineffective"
+	case DriftDetected, DriftResolved:
+		return t.driftWire()
 	default:
 		return t.releaseWire()
 	}
@@ -58,7 +60,7 @@ func (t EventType) Urgent() bool {
 	switch t {
 	case PlanFailed, PlanEscalated, PlanIneffective, StageFailed, RunRolledBack, RunOverdue, RunWaiting:
 		return true
-	case PlanCreated, PlanStarted, PlanCompleted, RunStarted, StageAdvanced, RunPromoted:
+	case PlanCreated, PlanStarted, PlanCompleted, RunStarted, StageAdvanced, RunPromoted, DriftDetected, DriftResolved:
 		return false
 	}
 	return false
@@ -95,7 +97,7 @@ type Record struct {
 	Digest   string `json:"digest"`
 }
 
-// Event is one thing that happened to a plan, or to a release. Strings may hold anything: what is
+// Event is one thing that happened to a plan, to a release, or to guarded objects. Strings may hold anything: what is
 // rendered is Bounded.
 type Event struct {
 	Type EventType
@@ -104,10 +106,12 @@ type Event struct {
 	Transition string
 	Plan       PlanRef
 	// Release is set in events about a release, which have no plan; nil in all others.
-	Release     *ReleaseRef
+	Release *ReleaseRef
+	// Guard is set in events about drift, which have no plan; nil in all others.
+	Guard       *GuardRef
 	Policy      string
 	Environment string
-	// Severity is the worst of the plan's targets, empty when there is none.
+	// Severity is the worst of the targets, empty when there is none.
 	Severity v1alpha1.SeverityLevel
 	Counts   Counts
 	// Targets are the first ones; Counts.Total says how many there are.
@@ -146,7 +150,7 @@ const (
 // ID is the same for the same happening, whoever tells it and however often, so
 // that retries and restarts can be recognized: receivers get it as webhook-id,
 // as the id of the CloudEvent, and in the Message-ID. It is "evt_" and 32
-// hexadecimal digits: 128 bits of the SHA-256 of the uid of the plan or release, the type and the
+// hexadecimal digits: 128 bits of the SHA-256 of the uid of the plan, release or guard, the type and the
 // transition, each preceded by its length so that no two triples collide by
 // concatenation. It holds no full stop, as Standard Webhooks 1.0.0 asks.
 func (e Event) ID() string {
@@ -163,8 +167,11 @@ func (e Event) ID() string {
 
 // uid is that of the object that the event is about.
 func (e Event) uid() string {
-	if e.Release != nil {
+	switch {
+	case e.Release != nil:
 		return e.Release.UID
+	case e.Guard != nil:
+		return e.Guard.UID + "/" + e.Guard.ObjectNamespace
 	}
 	return e.Plan.UID
 }
@@ -181,6 +188,10 @@ func (e Event) Bounded() Event {
 	e.Release = e.Release.bounded()
 	if e.Release == nil && e.Type.releaseWire() != "" {
 		e.Release = &ReleaseRef{}
+	}
+	e.Guard = e.Guard.bounded()
+	if e.Guard == nil && e.Type.driftWire() != "" {
+		e.Guard = &GuardRef{}
 	}
 	e.Policy = clean(e.Policy, maxName)
 	e.Environment = clean(e.Environment, maxName)

@@ -20,10 +20,16 @@ import (
 var eventTypes = []notify.EventType{
 	notify.PlanCreated, notify.PlanStarted, notify.PlanCompleted, notify.PlanFailed, notify.PlanEscalated,
 	notify.RunStarted, notify.StageAdvanced, notify.StageFailed, notify.RunPromoted, notify.RunRolledBack, notify.RunOverdue, notify.RunWaiting,
+	notify.DriftDetected, notify.DriftResolved,
 }
 
 // isAboutRelease tells whether events of a type are about a release.
-func isAboutRelease(kind notify.EventType) bool { return !strings.HasPrefix(string(kind), "Plan") }
+func isAboutRelease(kind notify.EventType) bool {
+	return !strings.HasPrefix(string(kind), "Plan") && !isAboutDrift(kind)
+}
+
+// isAboutDrift tells whether events of a type are about guarded objects.
+func isAboutDrift(kind notify.EventType) bool { return strings.HasPrefix(string(kind), "Drift") }
 
 // sample is an ordinary event.
 func sample(kind notify.EventType) notify.Event {
@@ -32,6 +38,16 @@ func sample(kind notify.EventType) notify.Event {
 			Type: kind, Transition: "7",
 			Release:     &notify.ReleaseRef{Namespace: "shop", Name: "pay", UID: "4c1de0a5-86a4-4c58-a1a5-1c5f6f2f9c11", Service: "pay", Run: 7, Stage: 2, TrafficPercentage: "25"},
 			Environment: "production", Reason: "stage 2 failed: 5.1 % errors [3.2, 7.6], stable 0.3 %", Time: time.Date(2026, 3, 2, 3, 4, 5, 0, time.UTC),
+		}
+	}
+	if isAboutDrift(kind) {
+		return notify.Event{
+			Type: kind, Transition: "5f2a", Guard: &notify.GuardRef{Kind: "SpecGuard", Namespace: "shop", Name: "workloads", UID: "9a51de0a-86a4-4c58-a1a5-1c5f6f2f9c11", ObjectNamespace: "shop"},
+			Environment: "production", Severity: v1alpha1.SeverityHigh, Counts: notify.Counts{Total: 12}, Time: time.Date(2026, 3, 2, 3, 4, 5, 0, time.UTC),
+			Targets: []notify.Target{
+				{Kind: "Deployment", Namespace: "shop", Name: "web", Reason: "Changed /spec/template/spec/containers/[name=app]/image by mallory (Untrusted, WriterStamp)"},
+				{Kind: "Deployment", Namespace: "shop", Name: "cart", Reason: "The object is gone, and no trusted writer removed it."},
+			},
 		}
 	}
 	return notify.Event{
@@ -141,8 +157,14 @@ func anyEvent(t *rapid.T) notify.Event {
 			Run: rapid.Int64().Draw(t, "run"), Stage: rapid.Int32().Draw(t, "stage"), TrafficPercentage: text.Draw(t, "percentage"),
 		}
 	}
+	var guard *notify.GuardRef
+	if isAboutDrift(kind) {
+		guard = &notify.GuardRef{
+			Kind: text.Draw(t, "kind"), Namespace: text.Draw(t, "namespace"), Name: text.Draw(t, "name"), UID: text.Draw(t, "uid"), ObjectNamespace: text.Draw(t, "objectNamespace"),
+		}
+	}
 	return notify.Event{
-		Type: kind, Release: release,
+		Type: kind, Release: release, Guard: guard,
 		Transition:  text.Draw(t, "transition"),
 		Plan:        notify.PlanRef{Namespace: text.Draw(t, "namespace"), Name: text.Draw(t, "name"), UID: text.Draw(t, "uid")},
 		Policy:      text.Draw(t, "policy"),

@@ -13,6 +13,7 @@ type eventData struct {
 	ID             string       `json:"id"`
 	Plan           *planData    `json:"plan,omitempty"`
 	Release        *releaseData `json:"release,omitempty"`
+	Guard          *guardData   `json:"guard,omitempty"`
 	Policy         string       `json:"policy,omitempty"`
 	Environment    string       `json:"environment,omitempty"`
 	Severity       string       `json:"severity,omitempty"`
@@ -49,7 +50,12 @@ func dataOf(e Event) eventData {
 		data.Release = new(releaseData(*e.Release))
 		return data
 	}
-	data.Plan, data.Counts, data.Targets, data.TargetsOmitted = new(planData(e.Plan)), new(e.Counts), e.Targets, new(e.omitted())
+	data.Targets, data.TargetsOmitted = e.Targets, new(e.omitted())
+	if e.Guard != nil {
+		data.Guard = new(guardData(*e.Guard))
+		return data
+	}
+	data.Plan, data.Counts = new(planData(e.Plan)), new(e.Counts)
 	return data
 }
 
@@ -91,11 +97,13 @@ const (
 	CloudEventContentType = "application/cloudevents+json; charset=utf-8"
 	// DefaultSource names the producer when the channel names none.
 	DefaultSource = "urn:plumbline:remediation"
-	// releaseSource is that of events about releases.
+	// releaseSource is that of events about releases, and driftSource of events about drift.
 	releaseSource = "urn:plumbline:delivery"
-	// cloudEventPrefix and releasePrefix are the reverse DNS names that the specification asks for.
+	driftSource   = "urn:plumbline:guard"
+	// The prefixes are the reverse DNS names that the specification asks for.
 	cloudEventPrefix = "dev.plumbline.remediation."
 	releasePrefix    = "dev.plumbline.delivery."
+	driftPrefix      = "dev.plumbline.guard."
 )
 
 // CloudEvent is the event in the structured JSON mode of CloudEvents 1.0. Source
@@ -108,8 +116,11 @@ func CloudEvent(e Event, c CloudEventsChannel) ([]byte, error) {
 		return nil, fmt.Errorf("rendering a CloudEvent: %w", ErrUnknownEvent)
 	}
 	source, prefix := DefaultSource, cloudEventPrefix
-	if e.Release != nil {
+	switch {
+	case e.Release != nil:
 		source, prefix = releaseSource, releasePrefix
+	case e.Guard != nil:
+		source, prefix = driftSource, driftPrefix
 	}
 	return encode(cloudEvent{
 		SpecVersion:     "1.0",

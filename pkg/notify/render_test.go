@@ -354,8 +354,11 @@ func TestPayloads_SayTheSame(t *testing.T) {
 			t.Errorf("%s: ids %v and %s, time %s", kind, webhook.Data["id"], cloud.ID, webhook.Timestamp)
 		}
 		prefix := "dev.plumbline.remediation."
-		if isAboutRelease(kind) {
+		switch {
+		case isAboutRelease(kind):
 			prefix = "dev.plumbline.delivery."
+		case isAboutDrift(kind):
+			prefix = "dev.plumbline.guard."
 		}
 		if want := prefix + webhook.Type; cloud.Type != want {
 			t.Errorf("%s: types %q and %q", kind, webhook.Type, cloud.Type)

@@ -16,7 +16,7 @@ import (
 // Bounds of configuration.
 const (
 	maxChannels    = 512
-	maxChannelName = 317 // a policy's name, a slash, and 63
+	maxChannelName = 400 // the kind, the namespace and the name of a guard, slashes, and 63
 	maxRecipients  = 32
 	maxSource      = 256
 	maxChatChannel = 80
@@ -47,7 +47,7 @@ func ValidateChannels(channels []Channel, path *field.Path) field.ErrorList {
 func (c Channel) Validate(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if !nameOK(c.Name) {
-		errs = append(errs, field.Invalid(path.Child("name"), c.Name, "1 to 317 visible characters"))
+		errs = append(errs, field.Invalid(path.Child("name"), c.Name, "1 to 400 visible characters"))
 	}
 	kinds := 0
 	for _, set := range []bool{c.Slack != nil, c.Email != nil, c.Webhook != nil, c.CloudEvents != nil} {

@@ -16,8 +16,11 @@ type quote func(string) string
 
 // headline says in one sentence what happened, "" for an unknown type.
 func headline(e Event, q quote) string {
-	if e.Release != nil {
+	switch {
+	case e.Release != nil:
 		return releaseHeadline(e, q)
+	case e.Guard != nil:
+		return driftHeadline(e, q)
 	}
 	plan := q(subjectName(e))
 	switch e.Type {
@@ -41,12 +44,14 @@ func headline(e Event, q quote) string {
 	}
 }
 
-// subjectName is the name of the plan or release that an event is about.
+// subjectName is the name of the plan, release or guard that an event is about.
 func subjectName(e Event) string {
-	if e.Release != nil {
+	switch {
+	case e.Release != nil:
 		return e.Release.Namespace + "/" + e.Release.Name
-	}
-	if e.Plan.Namespace == "" {
+	case e.Guard != nil:
+		return e.Guard.fullName()
+	case e.Plan.Namespace == "":
 		return e.Plan.Name
 	}
 	return e.Plan.Namespace + "/" + e.Plan.Name
@@ -70,6 +75,7 @@ func facts(e Event, q quote) []string {
 	for _, fact := range []struct{ name, value string }{
 		{"Why", e.Reason},
 		{"Service", e.service()},
+		{"Guard", e.guard()},
 		{"Severity", string(e.Severity)},
 		{"Environment", e.Environment},
 		{"Policy", e.Policy},
@@ -92,6 +98,14 @@ func (e Event) service() string {
 		return ""
 	}
 	return e.Release.Service
+}
+
+// guard is the kind and the name of a guard; empty in other events.
+func (e Event) guard() string {
+	if e.Guard == nil {
+		return ""
+	}
+	return strings.TrimSpace(e.Guard.Kind + " " + e.Guard.fullName())
 }
 
 // targetLine is one line about a target.

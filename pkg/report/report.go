@@ -132,7 +132,7 @@ func buildResult(b *v1alpha1.Baseline, result openreports.Result) openreports.Re
 	out := openreports.ReportResult{
 		Source: Source, Result: result, Scored: true,
 		Policy: printable.Line(policyOf(b), maxText), Rule: ruleOf(b), Category: "Drift",
-		Severity: severityOf(b), Timestamp: timeOf(b), Description: printable.Line(describeResult(b), maxText),
+		Severity: severityOf(b), Timestamp: timeOf(b), Description: printable.Line(Describe(b), maxText),
 		Subjects: []corev1.ObjectReference{{
 			APIVersion: target.APIVersion, Kind: target.Kind, Namespace: b.Namespace, Name: target.Name,
 		}},
@@ -193,8 +193,8 @@ func timeOf(b *v1alpha1.Baseline) metav1.Timestamp {
 	return metav1.Timestamp{Seconds: since.Unix()}
 }
 
-// describeResult tells the worst finding without its values.
-func describeResult(b *v1alpha1.Baseline) string {
+// Describe tells the worst finding of a Baseline without its values, or its state.
+func Describe(b *v1alpha1.Baseline) string {
 	if len(b.Status.Findings) == 0 {
 		return describeState(b.Status.State)
 	}

@@ -108,7 +108,8 @@ func TestAValueComesBackFromItsCookies(t *testing.T) {
 				if !strings.HasPrefix(c.Name, "__Host-plumbline-session") || c.Path != "/" || c.Domain != "" || !c.HttpOnly || !c.Secure || c.SameSite != http.SameSiteLaxMode {
 					t.Errorf("%+v", c)
 				}
-				if strings.Contains(c.Value, "aaaa") {
+				// Random text has four equal letters now and then.
+				if strings.Contains(c.Value, strings.Repeat("a", 16)) || strings.Contains(c.Value, strings.Repeat("YWFh", 4)) {
 					t.Error("a cookie shows the value")
 				}
 			}

@@ -35,6 +35,10 @@ const (
 	AnnotationChainsForgiven = "plumbline.dev/chains-forgiven"
 	// AnnotationModeReason on a RemediationPolicy carries the reason of a person for the last change of its mode.
 	AnnotationModeReason = "plumbline.dev/mode-reason"
+	// AnnotationNotificationNamespaces is on a Secret of Plumbline's namespace, and lists the
+	// namespaces with SpecGuards that may name the Secret in their channels: names separated by
+	// commas, or "*" for all. Channels of cluster-scoped kinds need no such leave.
+	AnnotationNotificationNamespaces = "plumbline.dev/notification-namespaces"
 	// AnnotationRequestDigest carries the digest of the body of the REST request that created the object.
 	AnnotationRequestDigest = "plumbline.dev/request-digest"
 	// AnnotationBreakGlassReason carries the reason of a user for passing a Deny guard. It

@@ -225,6 +225,9 @@ type GuardSpec struct {
 	// suspend stops the guard until a time, with a reason.
 	// +optional
 	Suspend *Suspension `json:"suspend,omitempty"`
+	// notifications name the channels for drift of the objects that this guard selects.
+	// +optional
+	Notifications *GuardNotifications `json:"notifications,omitempty"`
 }
 
 // GuardStatus counts the objects and the findings of a guard.

@@ -42,7 +42,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.type == 'CloudEvents' || !has(self.source)",message="source is for type CloudEvents",fieldPath=".source"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Slack' || !has(self.channel)",message="channel is for type Slack",fieldPath=".channel"
 type NotificationChannel struct {
-	// name is the name of the channel, unique in the policy.
+	// name is the name of the channel, unique in its object.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
