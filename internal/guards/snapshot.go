@@ -134,13 +134,13 @@ func (s *Snapshot) compile(ref specguard.GuardRef, spec v1alpha1.ClusterGuardSpe
 		g, errs = g.WithAcceptBy(spec.AcceptBy)
 	}
 	if len(errs) == 0 {
-		return g.WithTenantExceptions(spec.Exceptions)
+		return g.WithTenantExceptions(spec.Exceptions).WithAcceptByAuthor(spec.AcceptByAuthor)
 	}
 	for _, err := range errs {
 		s.Problems[ref] = append(s.Problems[ref], Problem{Path: err.Field, Err: err})
 	}
 	inert, _ := specguard.CompileInert(ref, spec.GuardSpec, spec.NamespaceSelector, created).WithAcceptBy(spec.AcceptBy)
-	return inert
+	return inert.WithAcceptByAuthor(spec.AcceptByAuthor)
 }
 
 // compileExceptions compiles the exceptions, and notes why one is not in force.

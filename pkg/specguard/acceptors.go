@@ -3,6 +3,7 @@
 package specguard
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +34,14 @@ func (g *Guard) WithAcceptBy(w *v1alpha1.Writers) (*Guard, field.ErrorList) {
 	limited := *g
 	limited.acceptBy = &acceptors{compiled, nameWriters(w)}
 	return &limited, errs
+}
+
+// WithAcceptByAuthor returns the guard with its decision about writers who accept their own changes.
+// An unknown value forbids.
+func (g *Guard) WithAcceptByAuthor(value v1alpha1.Permission) *Guard {
+	limited := *g
+	limited.twoPersons = value != "" && value != v1alpha1.Allowed
+	return &limited
 }
 
 func nameWriters(w *v1alpha1.Writers) string {
@@ -72,10 +81,43 @@ func (r Rules) mayAccept(id Identity) (refusal string) {
 	return strings.Join(refusals, "; ")
 }
 
+// refuseOwn returns why a guard that wants two persons refuses that a user accepts these findings;
+// empty if none does.
+func (r Rules) refuseOwn(user string, findings []v1alpha1.Finding, total int) string {
+	for _, g := range slices.Concat(r.guards, r.vetoing) {
+		if g.twoPersons {
+			if why := findOwn(user, findings, total); why != "" {
+				return fmt.Sprintf("%s lets no writer accept a change of their own: %s", g.ref, why)
+			}
+		}
+	}
+	return ""
+}
+
+// findOwn returns the first finding that the user may have written; empty without one.
+func findOwn(user string, findings []v1alpha1.Finding, total int) string {
+	for i := range findings {
+		path := cmp.Or(findings[i].Path, "the object")
+		switch actor := &findings[i].Actor; {
+		case actor.User == user:
+			return fmt.Sprintf("%s has written %s", user, path)
+		case actor.User == "" || actor.Class == v1alpha1.ActorUnknown:
+			return fmt.Sprintf("the writer of %s is not known", path)
+		}
+	}
+	if total > len(findings) {
+		return "not all findings have their writers in the status"
+	}
+	return ""
+}
+
 // refuseAccept tells whether the guards refuse the request to accept, and says so.
 func (s *step) refuseAccept() bool {
 	request := s.in.Accept
 	refusal := s.in.Rules.mayAccept(Identity{User: request.RequestedBy, Groups: request.RequestedByGroups})
+	if refusal == "" {
+		refusal = s.in.Rules.refuseOwn(request.RequestedBy, s.st.Findings, s.st.FindingsTotal)
+	}
 	if refusal == "" {
 		return false
 	}

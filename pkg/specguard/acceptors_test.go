@@ -113,6 +113,71 @@ func TestOnlyThoseWhomAClusterSpecGuardNamesAccept(t *testing.T) {
 	}
 }
 
+// A writer with the right to accept made a change and accepted it, and one pair of eyes saw it.
+func TestUnderTwoPersonsTheWriterOfAChangeDoesNotAcceptIt(t *testing.T) {
+	by := func(user string) v1alpha1.AcceptRequest { return v1alpha1.AcceptRequest{RequestedBy: user} }
+	with := func(value v1alpha1.Permission) func(*Guard) *Guard {
+		return func(g *Guard) *Guard { return g.WithAcceptByAuthor(value) }
+	}
+	inert := func(g *Guard) *Guard {
+		return CompileInert(g.ref, v1alpha1.GuardSpec{Resources: deployments, Mode: "Mystery"}, nil, testNow).WithAcceptByAuthor(v1alpha1.Forbidden)
+	}
+	suspended := func(g *Guard) *Guard {
+		s := *g.WithAcceptByAuthor(v1alpha1.Forbidden)
+		s.suspendedUntil = testNow.Add(time.Hour)
+		return &s
+	}
+	for name, tc := range map[string]struct {
+		request  v1alpha1.AcceptRequest
+		change   func(*Guard) *Guard
+		absent   bool
+		accepted bool
+	}{
+		"the writer, where the guard says nothing":       {by("alice"), with(""), false, true},
+		"the writer, where the guard allows it":          {by("alice"), with(v1alpha1.Allowed), false, true},
+		"the writer":                                     {by("alice"), with(v1alpha1.Forbidden), false, false},
+		"another user":                                   {by("bob"), with(v1alpha1.Forbidden), false, true},
+		"the writer, by a word of tomorrow":              {by("alice"), with("Sometimes"), false, false},
+		"the writer, while the guard is suspended":       {by("alice"), suspended, false, false},
+		"the writer, while the guard does not compile":   {by("alice"), inert, false, false},
+		"another user, while the guard does not compile": {by("bob"), inert, false, true},
+		"the writer, that the object is gone":            {by("alice"), with(v1alpha1.Forbidden), true, false},
+		"another user, that the object is gone":          {by("bob"), with(v1alpha1.Forbidden), true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := acceptedBy(t, nil, tc.request, tc.change, tc.absent)
+			accepted := w.state.Drift == v1alpha1.StateRetired || w.state.Drift == v1alpha1.StateInSync && w.state.Authorized.Number == 2
+			if report := w.report(); accepted != tc.accepted || !tc.accepted && !strings.Contains(report, "lets no writer accept a change of their own: alice has written") {
+				t.Errorf("accepted %t: %s", accepted, report)
+			}
+		})
+	}
+}
+
+func TestAWriterThatIsNotKnownMayBeTheOneWhoAccepts(t *testing.T) {
+	finding := func(user string, class v1alpha1.ActorClass) v1alpha1.Finding {
+		return v1alpha1.Finding{Path: "/spec/replicas", Actor: v1alpha1.Actor{User: user, Class: class}}
+	}
+	for name, tc := range map[string]struct {
+		findings []v1alpha1.Finding
+		total    int
+		want     string
+	}{
+		"without findings":                         {nil, 0, ""},
+		"others have written":                      {[]v1alpha1.Finding{finding("alice", v1alpha1.ActorUntrusted), finding("ci", v1alpha1.ActorTrusted)}, 2, ""},
+		"the second finding is theirs":             {[]v1alpha1.Finding{finding("alice", v1alpha1.ActorUntrusted), finding("bob", v1alpha1.ActorUntrusted)}, 2, "bob has written /spec/replicas"},
+		"a writer without a name":                  {[]v1alpha1.Finding{finding("", v1alpha1.ActorUnknown)}, 1, "the writer of /spec/replicas is not known"},
+		"a name that is not proved":                {[]v1alpha1.Finding{finding("alice", v1alpha1.ActorUnknown)}, 1, "the writer of /spec/replicas is not known"},
+		"findings that the status has no room for": {[]v1alpha1.Finding{finding("alice", v1alpha1.ActorUntrusted)}, 70, "not all findings have their writers in the status"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := findOwn("bob", tc.findings, tc.total); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestARefusalNamesWhoMay(t *testing.T) {
 	w := acceptedBy(t, &v1alpha1.Writers{Users: []string{"boss", strings.Repeat("x", 1024)}, Groups: []string{"platform"}},
 		v1alpha1.AcceptRequest{RequestedBy: "tenant-admin"}, nil, false)

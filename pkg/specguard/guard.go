@@ -65,6 +65,7 @@ type Guard struct {
 	mode       v1alpha1.GuardMode
 	trusted    writers
 	acceptBy   *acceptors // nil: each user with the right
+	twoPersons bool       // the writer of a change does not accept it
 	exceptions bool       // of tenants apply to a cluster guard
 	expected   []expectedRule
 	ignore     []canon.Path

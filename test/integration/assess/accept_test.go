@@ -171,12 +171,31 @@ func TestOnlyTheLastRevisionsAreKept(t *testing.T) {
 // M5 of the guard's review: an admin of the namespace changed an object of the
 // platform's guard and accepted the change.
 func TestOnlyThoseWhomAClusterSpecGuardNamesAccept(t *testing.T) {
+	w, g, b := acceptedUnder(t, func(s *v1alpha1.ClusterGuardSpec) { s.AcceptBy = &v1alpha1.Writers{Users: []string{bob}} })
+	w.accept(alice, b, b.Status.Observed.Hash)
+	b = w.untilRefused(fmt.Sprintf("alice may not accept: ClusterSpecGuard/%s lets only these accept: bob", g.Name))
+	w.acceptedByBob(b)
+}
+
+func TestTheWriterOfAChangeDoesNotAcceptItUnderTwoPersons(t *testing.T) {
+	w, g, b := acceptedUnder(t, func(s *v1alpha1.ClusterGuardSpec) { s.AcceptByAuthor = v1alpha1.Forbidden })
+	w.accept(alice, b, b.Status.Observed.Hash)
+	b = w.untilRefused(fmt.Sprintf("alice may not accept: ClusterSpecGuard/%s lets no writer accept a change of their own: alice has written /spec/template/spec/containers/[name=app]/env", g.Name))
+	w.acceptedByBob(b)
+}
+
+// aliceDrift is what alice has added.
+const aliceDrift = "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Untrusted, WriterStamp)"
+
+// acceptedUnder is a world with a ClusterSpecGuard, and a Deployment that alice has changed.
+func acceptedUnder(t *testing.T, change func(*v1alpha1.ClusterGuardSpec)) (*world, *v1alpha1.ClusterSpecGuard, *v1alpha1.Baseline) {
+	t.Helper()
 	w := newWorld(t)
 	start(t)
 	g := &v1alpha1.ClusterSpecGuard{ObjectMeta: metav1.ObjectMeta{Name: "accept-" + w.namespace}}
 	g.Spec.GuardSpec = guarded.Guard(w.namespace).Spec
 	g.Spec.NamespaceSelector = selector("kubernetes.io/metadata.name", w.namespace)
-	g.Spec.AcceptBy = &v1alpha1.Writers{Users: []string{bob}}
+	change(&g.Spec)
 	w.Must(admin.Create(w.Ctx(), g))
 	t.Cleanup(func() {
 		if err := admin.Delete(context.Background(), g); err != nil {
@@ -188,24 +207,31 @@ func TestOnlyThoseWhomAClusterSpecGuardNamesAccept(t *testing.T) {
 	w.Deploy(ci, "web")
 	w.UntilIs("web", "InSync")
 	w.SetEnv(alice, "web", "DEBUG", "1")
-	const drift = "Drifted: Added /spec/template/spec/containers/[name=app]/env by alice (Untrusted, WriterStamp)"
-	b := w.UntilIs("web", drift)
+	return w, g, w.UntilIs("web", aliceDrift)
+}
 
-	w.accept(alice, b, b.Status.Observed.Hash)
-	b = w.Until("web", "the refusal is told", func(b *v1alpha1.Baseline) error {
+// untilRefused waits until an acceptance is refused with a message, and nothing has moved.
+func (w *world) untilRefused(want string) *v1alpha1.Baseline {
+	w.t.Helper()
+	b := w.Until("web", "the refusal is told", func(b *v1alpha1.Baseline) error {
 		c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionAcceptanceAllowed)
 		if c == nil || c.Status != metav1.ConditionFalse || b.Spec.Accept != nil {
 			return fmt.Errorf("the condition is %+v", c)
 		}
-		want := fmt.Sprintf("alice may not accept: ClusterSpecGuard/%s lets only these accept: bob", g.Name)
 		if c.Message != want {
 			return fmt.Errorf("it says %q, not %q", c.Message, want)
 		}
 		return nil
 	})
-	if got := guarded.Describe(b); got != drift || b.Spec.Authorized.Number != 1 {
-		t.Errorf("the baseline is %q with %+v", got, b.Spec.Authorized)
+	if got := guarded.Describe(b); got != aliceDrift || b.Spec.Authorized.Number != 1 {
+		w.t.Errorf("the baseline is %q with %+v", got, b.Spec.Authorized)
 	}
+	return b
+}
+
+// acceptedByBob has bob accept what alice may not.
+func (w *world) acceptedByBob(b *v1alpha1.Baseline) {
+	w.t.Helper()
 	w.accept(bob, b, b.Status.Observed.Hash)
 	w.Until("web", "bob's acceptance is authorized", accepted(bob, 2))
 	w.Until("web", "the refusal is over", func(b *v1alpha1.Baseline) error {

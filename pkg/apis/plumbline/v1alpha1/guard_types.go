@@ -315,6 +315,11 @@ type ClusterGuardSpec struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="(has(self.users) && size(self.users) > 0) || (has(self.groups) && size(self.groups) > 0) || (has(self.serviceAccounts) && size(self.serviceAccounts) > 0) || (has(self.serviceAccountNamespaces) && size(self.serviceAccountNamespaces) > 0)",message="an empty list would let no user accept; leave acceptBy out to let the rights decide"
 	AcceptBy *Writers `json:"acceptBy,omitempty"`
+	// acceptByAuthor decides whether the writer of a change may accept the change. With Forbidden,
+	// another user has to, and a change of an unknown writer cannot be accepted. If unset, Allowed.
+	// For an acceptance with an end, see SpecGuardException.
+	// +optional
+	AcceptByAuthor Permission `json:"acceptByAuthor,omitempty"`
 	// exceptions decides whether SpecGuardExceptions of a namespace apply to the objects that this
 	// guard selects. If unset, Forbidden.
 	// +optional

@@ -72,13 +72,13 @@ const (
 	StrategyBlueGreen RemediationStrategy = "BlueGreen"
 )
 
-// Permission says whether a policy may do something that it does not by default.
+// Permission says whether something may be done.
 // +kubebuilder:validation:Enum=Allowed;Forbidden
 type Permission string
 
 // The permissions.
 const (
-	// Allowed lets the policy do it.
+	// Allowed permits it.
 	Allowed Permission = "Allowed"
 	// Forbidden does not.
 	Forbidden Permission = "Forbidden"
