@@ -219,7 +219,7 @@ func (k *Keeper) post(v *Visit, a *gates.Answer) {
 		}
 		ctx, cancel := context.WithTimeout(k.ctx, webhookTimeout)
 		defer cancel()
-		reply, failure := k.posts.Ask(ctx, notify.SecretRef(w.Destination), notify.SecretRef(w.SigningKey), gates.ID(v.Subject.UID, a.Question), body, gates.MaxWebhookAnswer)
+		reply, failure := k.posts.Ask(ctx, refOf(w.Destination), refOf(w.SigningKey), gates.ID(v.Subject.UID, a.Question), body, gates.MaxWebhookAnswer)
 		switch {
 		case failure != nil:
 			a.Message = failure.String()
@@ -232,3 +232,6 @@ func (k *Keeper) post(v *Visit, a *gates.Answer) {
 	}
 	a.Message = "the webhook is gone"
 }
+
+// refOf is a key of a Secret that a rollout names.
+func refOf(k gates.SecretKey) notify.SecretRef { return notify.SecretRef{Name: k.Name, Key: k.Key} }

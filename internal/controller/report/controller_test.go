@@ -138,7 +138,7 @@ func TestAReportFollowsItsBaselinesAndIsWrittenOncePerChange(t *testing.T) {
 func TestAReportOfAnotherToolStaysAsItIs(t *testing.T) {
 	w := newWorld(t)
 	others := &openreports.Report{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: Name}, Source: "scanner"}
-	if err := w.Client.Create(t.Context(), others); err != nil {
+	if err := w.Create(t.Context(), others); err != nil {
 		t.Fatal(err)
 	}
 	w.writes = 0
