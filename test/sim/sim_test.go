@@ -153,10 +153,10 @@ func happened(t *testing.T, seeds uint64, seen map[string]int) {
 			"step Skipped Stopped", "step Skipped NotAllowed", "step Skipped TargetReplaced",
 		},
 		300: {
-			"step Failed TargetReplaced", "step Failed Stopped", "step Skipped TargetMoved", "effect Rollback Service", "effect that makes a Service", "fence",
+			"step Failed TargetReplaced", "step Skipped TargetMoved", "effect Rollback Service", "effect that makes a Service", "fence",
 			"step Skipped AlreadyDesired", "step Skipped Terminating", "step Skipped DeadlineExceeded", "breaker that opens", "plan that waits for long", "decision that is withdrawn",
 		},
-		1000:  {"probe", "step Fenced Stopped", "step Skipped Claimed", "step Skipped RevisionDamaged", "doze before a creation"},
+		1000:  {"probe", "step Failed Stopped", "step Fenced Stopped", "step Skipped Claimed", "step Skipped RevisionDamaged", "doze before a creation"},
 		20000: {"claim that an executor left"},
 	}
 	for enough, all := range want {

@@ -98,6 +98,10 @@ func aimsAtSteps() []Aim {
 		{"stabilization", []string{"verified after a long stabilization"}, func(c *scenario, rng *rand.Rand) {
 			c.stabilization = pick(rng, 30*time.Second, 2*time.Minute)
 		}},
+		{"ends before health", []string{"step Failed Stopped"}, func(c *scenario, rng *rand.Rand) {
+			c.stabilization = pick(rng, 30*time.Second, 2*time.Minute)
+			c.hire(eager("canceler", "alice", (*person).cancels), eager("breaker-of-targets", "mallory", (*person).changes))
+		}},
 		{"dozes", []string{"doze before an update"}, func(c *scenario, _ *rand.Rand) {
 			// An update has no time until which the API server admits it, as a creation has: a
 			// process that stands still before it sends one may write when the hours are over.
