@@ -95,7 +95,8 @@ func WantsRelease(n *v1alpha1.ReleaseNotifications, kind notify.EventType) bool 
 		return n.OnFailed == v1alpha1.Enabled
 	case notify.RunOverdue, notify.RunWaiting:
 		return n.OnWaiting == v1alpha1.Enabled
-	case notify.PlanCreated, notify.PlanStarted, notify.PlanCompleted, notify.PlanFailed, notify.PlanEscalated, notify.PlanIneffective:
+	case notify.PlanCreated, notify.PlanStarted, notify.PlanCompleted, notify.PlanFailed, notify.PlanEscalated, notify.PlanIneffective,
+		notify.DriftDetected, notify.DriftResolved:
 		return false
 	}
 	return false

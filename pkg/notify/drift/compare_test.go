@@ -118,6 +118,7 @@ func TestEachDriftIsToldOnceAndHasOneEnd(t *testing.T) {
 					if isOpen {
 						t.Fatalf("step %d: the end of %+v is not told", step, o)
 					}
+				case v1alpha1.StateUnknown, v1alpha1.StateNotGuarded:
 				}
 			}
 		}

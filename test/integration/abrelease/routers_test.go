@@ -218,13 +218,19 @@ func TestAReceiverThatLiesAboutItsSequenceMovesNoSequence(t *testing.T) {
 // seen looks at a TrafficRouter, and demands the reason of Ready.
 func (s *shop) seen(status *trafficrouter.Controller, router *v1alpha1.TrafficRouter, reason string, is metav1.ConditionStatus) {
 	s.t.Helper()
-	if _, err := status.Reconcile(s.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: router.Name}}); err != nil {
-		s.t.Fatal(err)
-	}
-	s.must(admin.Get(s.t.Context(), client.ObjectKeyFromObject(router), router))
-	if c := meta.FindStatusCondition(router.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != reason || c.Status != is {
-		s.t.Errorf("Ready is %+v, want %s with %s", c, is, reason)
-	}
+	// What a router said last may be from before it has started again.
+	poll.Until(s.t, patience, "Ready is "+string(is)+" with "+reason, func() error {
+		if _, err := status.Reconcile(s.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: router.Name}}); err != nil {
+			return err
+		}
+		if err := admin.Get(s.t.Context(), client.ObjectKeyFromObject(router), router); err != nil {
+			return err
+		}
+		if c := meta.FindStatusCondition(router.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != reason || c.Status != is {
+			return fmt.Errorf("it is %+v", c)
+		}
+		return nil
+	})
 }
 
 func TestAReleaseIsDeletedOnlyWhenAReceiverHasReturnedItsRequests(t *testing.T) {
