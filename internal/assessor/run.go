@@ -258,7 +258,10 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 		return nil, err
 	}
 	tracker := p.tracker
-	p.guards = &guard.Controller{Client: mgr.GetClient(), Clock: setup.Clock, Watcher: tracker, Excluded: p.excluded, System: specguard.System{Executor: setup.Executor}, Registered: setup.Registered}
+	p.guards = &guard.Controller{
+		Client: mgr.GetClient(), Guards: guards.NewReader(mgr.GetClient(), mgr.GetAPIReader()), Clock: setup.Clock, Watcher: tracker,
+		Excluded: p.excluded, System: specguard.System{Executor: setup.Executor}, Registered: setup.Registered,
+	}
 	enforcement, err := guard.NewEnforcementMetrics(setup.Registry)
 	if err != nil {
 		return nil, err

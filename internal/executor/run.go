@@ -26,6 +26,7 @@ import (
 	"github.com/plumbline-dev/plumbline/internal/controller/releasework"
 	"github.com/plumbline-dev/plumbline/internal/elected"
 	"github.com/plumbline-dev/plumbline/internal/figures"
+	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/notifier"
 	"github.com/plumbline-dev/plumbline/internal/servertime"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -195,7 +196,7 @@ func register(mgr manager.Manager, executor *exec.Executor, metrics *plan.Metric
 	if err := errors.Join(setup.Registry.Register(leadership), setup.Registry.Register(backlog)); err != nil {
 		return fmt.Errorf("registering the executor's figures: %w", err)
 	}
-	executor.Cached = mgr.GetCache()
+	executor.Cached = guards.NewReader(mgr.GetCache(), mgr.GetAPIReader())
 	if setup.AssessesEffects {
 		executor.Assessments = mgr.GetCache()
 	}

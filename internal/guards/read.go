@@ -54,11 +54,14 @@ func ReadInput(ctx context.Context, reader client.Reader, excluded []string, sys
 	in := Input{Excluded: excluded, System: system}
 	var guards v1alpha1.SpecGuardList
 	var clusterGuards v1alpha1.ClusterSpecGuardList
-	var exceptions v1alpha1.SpecGuardExceptionList
 	var namespaces metav1.PartialObjectMetadataList
 	namespaces.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "NamespaceList"})
 	var group errgroup.Group // beside each other: a reader may ask the API server
-	for what, list := range map[string]client.ObjectList{"guards": &guards, "cluster guards": &clusterGuards, "exceptions": &exceptions, "namespaces": &namespaces} {
+	group.Go(func() (err error) {
+		in.Exceptions, err = ListExceptions(ctx, reader)
+		return err
+	})
+	for what, list := range map[string]client.ObjectList{"guards": &guards, "cluster guards": &clusterGuards, "namespaces": &namespaces} {
 		group.Go(func() error {
 			if err := reader.List(ctx, list); err != nil {
 				return fmt.Errorf("listing %s: %w", what, err)
@@ -69,7 +72,7 @@ func ReadInput(ctx context.Context, reader client.Reader, excluded []string, sys
 	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
 		return Input{}, err
 	}
-	in.Guards, in.ClusterGuards, in.Exceptions, in.Namespaces = guards.Items, clusterGuards.Items, exceptions.Items, namespaces.Items
+	in.Guards, in.ClusterGuards, in.Namespaces = guards.Items, clusterGuards.Items, namespaces.Items
 	// The cache lists in no order; equal snapshots must look equal.
 	slices.SortFunc(in.Guards, func(a, b v1alpha1.SpecGuard) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))

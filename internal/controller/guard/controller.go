@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/plumbline-dev/plumbline/internal/guards"
 	"github.com/plumbline-dev/plumbline/internal/kube"
@@ -39,7 +40,9 @@ type Watcher interface {
 
 // Controller keeps the snapshot of the guards and the watches it needs.
 type Controller struct {
-	Client  client.Client
+	Client client.Client
+	// Guards reads guards, exceptions and namespaces; see [guards.NewReader].
+	Guards  client.Reader
 	Clock   clock.PassiveClock
 	Watcher Watcher
 	// Excluded namespaces are never guarded.
@@ -77,7 +80,7 @@ func (c *Controller) Register(lifetime context.Context, mgr ctrl.Manager) error 
 		Named("guard").
 		Watches(&v1alpha1.SpecGuard{}, toAll, specs).
 		Watches(&v1alpha1.ClusterSpecGuard{}, toAll, specs).
-		Watches(&v1alpha1.SpecGuardException{}, toAll, specs).
+		WatchesRawSource(guards.WatchExceptions(mgr.GetAPIReader(), source.Kind(mgr.GetCache(), client.Object(&v1alpha1.SpecGuardException{}), toAll, predicate.GenerationChangedPredicate{}))).
 		WatchesMetadata(namespaces, toAll).
 		Complete(c)
 	if err != nil {
@@ -114,7 +117,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 }
 
 func (c *Controller) read(ctx context.Context) (guards.Input, error) {
-	in, err := guards.ReadInput(ctx, c.Client, c.Excluded, c.System)
+	in, err := guards.ReadInput(ctx, c.Guards, c.Excluded, c.System)
 	in.Registered = c.Registered
 	return in, err
 }

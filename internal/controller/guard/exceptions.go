@@ -19,14 +19,14 @@ import (
 // writeExceptions writes the status of each SpecGuardException that changed, and counts again when
 // the next one ends.
 func (c *Status) writeExceptions(ctx context.Context, snapshot *guards.Snapshot, objects map[types.NamespacedName]int32, written *round) error {
-	var list v1alpha1.SpecGuardExceptionList
-	if err := c.Client.List(ctx, &list); err != nil {
-		return fmt.Errorf("listing exceptions: %w", err)
+	list, err := guards.ListExceptions(ctx, c.Guards.Guards)
+	if err != nil {
+		return err
 	}
 	var failed []error
 	now := c.Clock.Now()
-	for i := range list.Items {
-		e := &list.Items[i]
+	for i := range list {
+		e := &list[i]
 		name := types.NamespacedName{Namespace: e.Namespace, Name: e.Name}
 		if left := e.Spec.EndTime.Sub(now); left > 0 {
 			written.again = min(written.again, left)

@@ -223,7 +223,7 @@ func TestReconcileActsOnChangesOnly(t *testing.T) {
 	clk := testingclock.NewFakePassiveClock(epoch)
 	w := &watches{}
 	changed := 0
-	controller := &Controller{Client: c, Clock: clk, Watcher: w, Changed: func(guards.Scopes) { changed++ }, lifetime: t.Context()}
+	controller := &Controller{Client: c, Guards: c, Clock: clk, Watcher: w, Changed: func(guards.Scopes) { changed++ }, lifetime: t.Context()}
 	deployment := kube.Key{GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Namespace: g.Namespace, Name: "web"}
 	reconcile := func() time.Duration {
 		t.Helper()

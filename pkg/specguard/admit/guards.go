@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -72,9 +74,11 @@ type Guards struct {
 
 	snapshot  atomic.Pointer[Snapshot]
 	confirmed atomic.Int64 // Unix nanoseconds; 0: never
-	active    atomic.Int64
-	inert     atomic.Int64
-	compiled  map[guardKey]compiledGuard
+	// exceptions is set once exceptions are watched.
+	exceptions atomic.Bool
+	active     atomic.Int64
+	inert      atomic.Int64
+	compiled   map[guardKey]compiledGuard
 	// unknown is how many guarded kinds the last listing of all kinds lacks.
 	unknown atomic.Int64
 }
@@ -144,25 +148,56 @@ func (g *Guards) follow(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching namespaces: %w", err)
 	}
-	for _, kind := range []client.Object{&v1alpha1.SpecGuard{}, &v1alpha1.ClusterSpecGuard{}, &v1alpha1.SpecGuardException{}} {
-		informer, err := g.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
-		if err != nil {
-			return fmt.Errorf("watching guards: %w", err)
+	for _, kind := range []client.Object{&v1alpha1.SpecGuard{}, &v1alpha1.ClusterSpecGuard{}} {
+		if err := g.watch(ctx, kind); err != nil {
+			return err
 		}
-		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { wake(g.changed) },
-			UpdateFunc: func(any, any) { wake(g.changed) },
-			DeleteFunc: func(any) { wake(g.changed) },
-		})
-		if err != nil {
-			return fmt.Errorf("watching guards: %w", err)
-		}
+	}
+	var exceptions sync.WaitGroup
+	defer exceptions.Wait()
+	if readable, _ := g.watchExceptions(ctx); !readable {
+		exceptions.Go(func() { _ = wait.PollUntilContextCancel(ctx, readableInterval, false, g.watchExceptions) })
 	}
 	if !g.cache.WaitForCacheSync(ctx) || !toolscache.WaitForCacheSync(ctx.Done(), namespaces.HasSynced) {
 		return nil // Only the end of ctx ends the wait.
 	}
 	return g.keep(ctx)
 }
+
+// watch wakes the loop at each change of a kind.
+func (g *Guards) watch(ctx context.Context, kind client.Object) error {
+	informer, err := g.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+	if err == nil {
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { wake(g.changed) },
+			UpdateFunc: func(any, any) { wake(g.changed) },
+			DeleteFunc: func(any) { wake(g.changed) },
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("watching guards: %w", err)
+	}
+	return nil
+}
+
+// watchExceptions watches exceptions as soon as they can be read, which they cannot beside the
+// kinds or the rights of a former release.
+func (g *Guards) watchExceptions(ctx context.Context) (readable bool, _ error) {
+	err := g.direct.List(ctx, &v1alpha1.SpecGuardExceptionList{}, client.Limit(1)) // a cache would wait for ever
+	if err == nil {
+		err = g.watch(ctx, &v1alpha1.SpecGuardException{})
+	}
+	if err != nil {
+		g.cfg.Log.Info("guard.exceptions.unwatched", "error", err.Error())
+		return false, nil
+	}
+	g.exceptions.Store(true)
+	wake(g.changed)
+	return true, nil
+}
+
+// readableInterval is the time between two attempts to read exceptions.
+const readableInterval = 10 * time.Second
 
 // wake has a loop go round once more, at the next chance.
 func wake(loop chan<- struct{}) {
@@ -236,7 +271,11 @@ func (g *Guards) rebuild(ctx context.Context) error {
 	var guards v1alpha1.SpecGuardList
 	var clusterGuards v1alpha1.ClusterSpecGuardList
 	var exceptions v1alpha1.SpecGuardExceptionList
-	if err := errors.Join(g.cached.List(ctx, &guards), g.cached.List(ctx, &clusterGuards), g.cached.List(ctx, &exceptions)); err != nil {
+	err := errors.Join(g.cached.List(ctx, &guards), g.cached.List(ctx, &clusterGuards))
+	if g.exceptions.Load() { // others excuse nothing
+		err = errors.Join(err, g.cached.List(ctx, &exceptions))
+	}
+	if err != nil {
 		return fmt.Errorf("reading guards: %w", err)
 	}
 	made := make(map[specguard.GuardRef]time.Time, len(guards.Items))

@@ -54,6 +54,10 @@ func TestServersWorkBesideTheKindsOfTheOtherRelease(t *testing.T) {
 // for a missing right, for an unknown field, or as invalid.
 var refusal = regexp.MustCompile(`^apiserver_request_total\{.*code="(400|403|422)".*group="plumbline\.dev"`)
 
+// newKind matches the refusals of a kind that the former release lacks, and its rights with it: the present
+// servers ask for it until they can read it.
+var newKind = regexp.MustCompile(`code="403".*resource="specguardexceptions"`)
+
 // checkRefusals fails the test if the API server refused a request for one of Plumbline's
 // kinds. The test makes no such request.
 func (w *world) checkRefusals() {
@@ -66,7 +70,7 @@ func (w *world) checkRefusals() {
 		w.t.Error("the API server counts no request for Plumbline's kinds")
 	}
 	for lines := bufio.NewScanner(strings.NewReader(string(page))); lines.Scan(); {
-		if refusal.MatchString(lines.Text()) {
+		if refusal.MatchString(lines.Text()) && !newKind.MatchString(lines.Text()) {
 			w.t.Errorf("the API server refused requests: %s", lines.Text())
 		}
 	}
