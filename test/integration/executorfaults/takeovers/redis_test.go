@@ -234,8 +234,9 @@ func (b *redisBeside) heard(e *failpoint.Executor, says redisguard.Reason, secon
 			heard[fault.says] = n
 		}
 	}
-	if !second && heard[redisguard.ReasonMissing] > 0 {
-		heard[redisguard.ReasonMissing]-- // who asks first misses the copy that nobody has put yet
+	if !second {
+		// The first question about each of the two ledgers misses a copy, which the place of the first step puts.
+		heard[redisguard.ReasonMissing] -= min(heard[redisguard.ReasonMissing], 2)
 	}
 	maps.DeleteFunc(heard, func(_ redisguard.Reason, n float64) bool { return n == 0 })
 	if heard[says] == 0 {
