@@ -67,15 +67,16 @@ func (r *cautiousReader) List(ctx context.Context, list client.ObjectList, opts 
 
 // WatchExceptions is a source of exceptions that starts as soon as they can be read.
 func WatchExceptions(live client.Reader, kind source.Source) source.Source {
-	isReadable := func(ctx context.Context) (bool, error) {
-		return live.List(ctx, &v1alpha1.SpecGuardExceptionList{}, client.Limit(1)) == nil, nil
+	isReadable := func(ctx context.Context) bool {
+		return live.List(ctx, &v1alpha1.SpecGuardExceptionList{}, client.Limit(1)) == nil
 	}
 	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		if readable, _ := isReadable(ctx); readable {
+		if isReadable(ctx) {
 			return kind.Start(ctx, q)
 		}
 		go func() {
-			if wait.PollUntilContextCancel(ctx, readableAgain, false, isReadable) == nil {
+			again := func(ctx context.Context) (bool, error) { return isReadable(ctx), ctx.Err() }
+			if wait.PollUntilContextCancel(ctx, readableAgain, false, again) == nil {
 				_ = kind.Start(ctx, q) // it goes on trying until ctx ends
 			}
 		}()
