@@ -42,6 +42,7 @@ var exceptions = []exception{
 	{"minlength", "field Finding.Path must have a minimum length", "the empty path is the object as a whole"},
 	{"arrayofstruct", "GuardDefaultsSpec.Kinds", "its required fields, apiVersion and kind, stand in an inlined struct, which the linter does not follow"},
 	{"nodurations", "ResyncPeriod", "people write 3h here, on the object's annotation and on the command line alike; a CEL rule bounds the form and the value"},
+	{"nodurations", "GroupInterval", "as ResyncPeriod"},
 	{"nodurations", "RecheckInterval", "as ResyncPeriod"},
 	{"nodurations", "TrafficRouterSpec.Settle", "as ResyncPeriod"},
 	{"nodurations", "DelayAfter", "as ResyncPeriod"},
