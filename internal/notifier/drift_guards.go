@@ -21,7 +21,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
 )
 
-// guardView is what notifications need of a guard of either kind.
+// guardView is the part of a guard of either kind that notifications need.
 type guardView struct {
 	ref           specguard.GuardRef
 	kind, uid     string
@@ -36,8 +36,8 @@ func (g *guardView) interval() time.Duration {
 	return g.notifications.GroupInterval.Duration
 }
 
-// channels are those of the guard. A SpecGuard belongs to a tenant, and needs the leave of each
-// Secret that it names.
+// channels are those of the guard. A SpecGuard belongs to a tenant, and each Secret that
+// it names has to list its namespace.
 func (g *guardView) channels() []notify.Channel {
 	return channelsOf(guardSource(g.ref), g.ref.Namespace, g.notifications.Channels)
 }

@@ -34,8 +34,8 @@ const (
 	silenceAgain = 24 * time.Hour
 )
 
-// Drifts tells people about the drift of guarded objects by the channels of guards. It keeps what
-// people know in memory: see [drift.KnownAtStart].
+// Drifts tells people about the drift of guarded objects by the channels of guards. It keeps the
+// drift that people know in memory: see [drift.KnownAtStart].
 type Drifts struct {
 	People       *Notifier
 	Environments Environments
@@ -60,7 +60,7 @@ type group struct {
 	namespace string
 }
 
-// told is what people know of a group, and since when.
+// told is the drift of a group that people know, and the time of the last notification.
 type told struct {
 	known drift.Known
 	last  time.Time
@@ -104,7 +104,7 @@ func (d *Drifts) learnGuard(ctx context.Context, request reconcile.Request) (rec
 	return reconcile.Result{}, nil
 }
 
-// reconcileGroup tells what is new of one group.
+// reconcileGroup tells the news of one group.
 func (d *Drifts) reconcileGroup(ctx context.Context, g group) (reconcile.Result, error) {
 	d.begin()
 	guard, err := d.readGuard(ctx, g.guard)
@@ -174,7 +174,7 @@ func (n *Notifier) tellDrift(source string, channels []notify.Channel, e notify.
 // begin notes when the first guard or group was looked at.
 func (d *Drifts) begin() { d.start.Do(func() { d.began = d.Clock.Now() }) }
 
-// recall returns what people know of a group. At the first look, drift from before the process
+// recall returns the drift of a group that people know. At the first look, drift from before the process
 // counts as told, unless no process could tell it.
 func (d *Drifts) recall(g group, guard *guardView, objects []drift.Object) told {
 	d.mu.Lock()

@@ -149,7 +149,7 @@ func (n *Notifier) configure(changed string) {
 	var valid []notify.Channel
 	invalid, ofTenant := 0, map[string]int{}
 	for _, source := range slices.SortedFunc(maps.Keys(n.bySource), compareSources) {
-		tenant, _ := tenantOf(source)
+		tenant := tenantOf(source)
 		for _, c := range n.bySource[source] {
 			err := fault(c, len(valid))
 			if err == nil && tenant != "" && ofTenant[tenant] >= maxTenantChannels {
@@ -189,27 +189,17 @@ var (
 	errTooManyOfTenant = fmt.Errorf("the SpecGuards of a namespace together have more than %d channels", maxTenantChannels)
 )
 
-// tenantOf returns the namespace of a SpecGuard by its source; ok is false for other sources.
-func tenantOf(source string) (namespace string, ok bool) {
-	name, ok := strings.CutPrefix(source, specGuardSource)
-	if !ok {
-		return "", false
+// tenantOf returns the namespace of a SpecGuard by its source; empty for other sources.
+func tenantOf(source string) (namespace string) {
+	if name, ok := strings.CutPrefix(source, specGuardSource); ok {
+		namespace, _, _ = strings.Cut(name, "/")
 	}
-	namespace, _, _ = strings.Cut(name, "/")
-	return namespace, true
+	return namespace
 }
 
-// compareSources sorts by name, the sources of tenants last.
+// compareSources sorts by tenant and name; the sources of no tenant come first.
 func compareSources(a, b string) int {
-	_, tenantA := tenantOf(a)
-	_, tenantB := tenantOf(b)
-	if tenantA != tenantB {
-		if tenantA {
-			return 1
-		}
-		return -1
-	}
-	return cmp.Compare(a, b)
+	return cmp.Or(cmp.Compare(tenantOf(a), tenantOf(b)), cmp.Compare(a, b))
 }
 
 // Close takes nothing more, waits a little for what is under way, and ends. That

@@ -36,7 +36,7 @@ func (r Reader) Resolve(ctx context.Context, ref notify.SecretRef) (string, erro
 	if err := r.Live.Get(ctx, types.NamespacedName{Namespace: r.Namespace, Name: ref.Name}, secret); err != nil {
 		return "", fmt.Errorf("reading Secret %s: %w", ref.Name, err)
 	}
-	if err := checkLeave(secret, ref.ForNamespace); err != nil {
+	if err := checkPermission(secret, ref.ForNamespace); err != nil {
 		return "", fmt.Errorf("reading Secret %s: %w", ref.Name, err)
 	}
 	value, ok := secret.Data[ref.Key]
@@ -46,9 +46,9 @@ func (r Reader) Resolve(ctx context.Context, ref notify.SecretRef) (string, erro
 	return string(value), nil
 }
 
-// checkLeave returns an error if an object of a namespace names a Secret without its leave.
+// checkPermission returns an error if an object of a namespace names a Secret that does not permit it.
 // Otherwise each tenant could write to each channel of the installation.
-func checkLeave(secret *corev1.Secret, namespace string) error {
+func checkPermission(secret *corev1.Secret, namespace string) error {
 	if namespace == "" {
 		return nil
 	}

@@ -20,8 +20,8 @@ const (
 type SecretRef struct {
 	// Name of the Secret and Key in its data.
 	Name, Key string
-	// ForNamespace is the namespace of the object that names the Secret, which needs the leave of
-	// the Secret; empty for a cluster-scoped object.
+	// ForNamespace is the namespace of the object that names the Secret, and that the Secret has to
+	// list; empty for a cluster-scoped object.
 	ForNamespace string
 }
 

@@ -30,10 +30,10 @@ type Object struct {
 	Target notify.Target
 }
 
-// Known is what people know of drift, by the uid of the Baseline.
+// Known is the drift that people know, by the uid of the Baseline.
 type Known map[string]Object
 
-// News is what people do not know yet, worst first.
+// News is the drift that people do not know yet, worst first.
 type News struct {
 	// Detected are new drifts, and drifts with a higher severity than people know.
 	Detected []Object
@@ -41,7 +41,7 @@ type News struct {
 	Resolved []Object
 }
 
-// Compare tells what people do not know of objects, and what they know once they are told. The
+// Compare returns the news of objects, and the drift that people know once they are told. The
 // drift of an object whose state is unknown stays as people know it. An object that no guard
 // selects any more, or that is not among the objects, is forgotten without a word.
 func Compare(known Known, objects []Object) (News, Known) {
@@ -73,7 +73,7 @@ func Compare(known Known, objects []Object) (News, Known) {
 	return news, next
 }
 
-// standing is what a state means for people.
+// standing is the meaning of a state for people.
 type standing int
 
 const (
@@ -106,7 +106,7 @@ func compareWorstFirst(a, b Object) int {
 		cmp.Compare(a.Target.Kind, b.Target.Kind), cmp.Compare(a.Target.Name, b.Target.Name), cmp.Compare(a.UID, b.UID))
 }
 
-// KnownAtStart is what people are taken to know when a process begins: each drift that began
+// KnownAtStart is the drift that counts as known when a process begins: each drift that began
 // before a time, which the process before has told.
 func KnownAtStart(objects []Object, before time.Time) Known {
 	known := Known{}

@@ -36,8 +36,8 @@ func driftChannels() *v1alpha1.GuardNotifications {
 	}
 }
 
-// leave lets guards of a namespace name the Secret of the receivers.
-func (r *receivers) leave(namespace string) {
+// permit lets guards of a namespace name the Secret of the receivers.
+func (r *receivers) permit(namespace string) {
 	r.t.Helper()
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline-system", Name: receiversSecret}}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"other, %s"}}}`, v1alpha1.AnnotationNotificationNamespaces, namespace)
@@ -75,7 +75,7 @@ func counter(t testing.TB, registry *prometheus.Registry, name string) (sum floa
 }
 
 // No policy is there: the guard itself tells people of drift, of both objects at once, and of
-// the end. Until the Secret gives its leave, a tenant's guard writes to no channel.
+// the end. Until the Secret permits it, a tenant's guard writes to no channel.
 func TestPeopleHearOfDriftAndOfItsEndFromAGuard(t *testing.T) {
 	w, r, registry := newWorld(t), newReceivers(t), prometheus.NewRegistry()
 	startAssessor(t, r.assessorTells(registry), func(s *assessor.Setup) { s.GroupWait = time.Second })
@@ -87,16 +87,16 @@ func TestPeopleHearOfDriftAndOfItsEndFromAGuard(t *testing.T) {
 	for _, name := range []string{"web", "cart"} {
 		w.SetImage(mallory, name, remediation.EvilImage)
 	}
-	w.Eventually("deliveries without leave are repeated", func() error {
+	w.Eventually("deliveries without permission are repeated", func() error {
 		if n := counter(w.t, registry, "plumbline_notification_retries_total"); n < 4 {
 			return fmt.Errorf("%v were", n)
 		}
 		return nil
 	})
 	if chats, hooks := r.heard(); len(chats)+len(hooks) > 0 {
-		t.Fatalf("without leave, these came: %q, %q", chats, hooks)
+		t.Fatalf("without permission, these came: %q, %q", chats, hooks)
 	}
-	r.leave(w.Name)
+	r.permit(w.Name)
 	w.untilOutcomes(registry, "sent", 2)
 	for _, name := range []string{"web", "cart"} {
 		w.SetImage(guarded.CI, name, "registry.example/shop:2")

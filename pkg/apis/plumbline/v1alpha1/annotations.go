@@ -37,7 +37,7 @@ const (
 	AnnotationModeReason = "plumbline.dev/mode-reason"
 	// AnnotationNotificationNamespaces is on a Secret of Plumbline's namespace, and lists the
 	// namespaces with SpecGuards that may name the Secret in their channels: names separated by
-	// commas, or "*" for all. Channels of cluster-scoped kinds need no such leave.
+	// commas, or "*" for all. Channels of cluster-scoped kinds need no such entry.
 	AnnotationNotificationNamespaces = "plumbline.dev/notification-namespaces"
 	// AnnotationRequestDigest carries the digest of the body of the REST request that created the object.
 	AnnotationRequestDigest = "plumbline.dev/request-digest"
