@@ -339,6 +339,8 @@ func TestTheDashboard(t *testing.T) {
 var byHand = []string{
 	// An agent runs in a pod of a user, and the alerts on proxies that are out of sync are about agents too.
 	"plumbline_agent_answers_total", "plumbline_agent_connected", "plumbline_agent_proof_seconds", "plumbline_agent_unproven_total", "plumbline_agent_waiting",
+	// Exceptions are made by tenants, with an end.
+	"plumbline_exceptions",
 	// A missing kind of report is the choice of the cluster's operator.
 	"plumbline_report_errors_total",
 	"plumbline_admission_connections", "plumbline_admission_connections_refused_total",

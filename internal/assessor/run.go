@@ -270,9 +270,13 @@ func newParts(mgr manager.Manager, setup Setup) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
+	exceptions, err := guard.NewExceptionMetrics(setup.Registry)
+	if err != nil {
+		return nil, err
+	}
 	p.status = &guard.Status{
 		Client: mgr.GetClient(), Informers: mgr.GetCache(), Clock: setup.Clock, Guards: p.guards, Kinds: tracker, StampedGroups: setup.StampedGroups,
-		Recorder: mgr.GetEventRecorder(lease), Metrics: massDrift,
+		Recorder: mgr.GetEventRecorder(lease), Metrics: massDrift, ExceptionMetrics: exceptions,
 		Enforcement: &guard.Enforcement{
 			Prober: guard.DryRun{Client: mgr.GetClient(), Live: mgr.GetAPIReader()},
 			Clock:  setup.Clock, Recorder: mgr.GetEventRecorder(lease), Metrics: enforcement,

@@ -39,7 +39,8 @@ guards expects at this field, and "system" for controllers of the cluster.
 -o wide adds the JSON pointer, the drift type, the class of the field, the class of the
 writer, the source of the proof and the field manager, and shows names and values in full.
 
-A user that passes a guard of mode Deny gives a reason; it stands below the table.`,
+A user that passes a guard of mode Deny gives a reason; it stands below the table. So do
+the changes that a SpecGuardException excuses, with its ticket, its author and its end.`,
 		Example: invocation.Examples(
 			"# Show the changes and their writers", "%s blame deploy/web",
 			"# With field managers, drift types and whole values", "%s blame deploy/web -o wide"),
@@ -63,6 +64,7 @@ type blameReport struct {
 	Findings   []v1alpha1.Finding          `json:"findings"`
 	Total      int                         `json:"findingsTotal"`
 	Expected   []v1alpha1.Mask             `json:"expected,omitempty"`
+	Exceptions []exception                 `json:"exceptions,omitempty"`
 	Contention *v1alpha1.Contention        `json:"contention,omitempty"`
 }
 
@@ -83,6 +85,9 @@ func (a *app) blame(cmd *cobra.Command, args []string, output string, noHeaders 
 		return err
 	}
 	report := reportBlame(t, baseline)
+	if report.Exceptions, err = findExceptions(cmd.Context(), c, baseline.Namespace, report.Expected); err != nil {
+		return err
+	}
 	if invocation.IsStructured(output) {
 		return a.PrintReport(output, "BlameReport", report)
 	}
@@ -157,6 +162,9 @@ func blameFooter(r blameReport) string {
 	lines = append(lines, wording.ListBreakGlass(r.Findings)...)
 	for i := range r.Expected {
 		lines = append(lines, wording.DescribeMask(&r.Expected[i]))
+	}
+	for _, e := range r.Exceptions {
+		lines = append(lines, e.describe())
 	}
 	return printableLines(lines)
 }

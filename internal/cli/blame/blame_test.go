@@ -3,15 +3,21 @@
 package blame
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/plumbline-dev/plumbline/internal/cli/clitest"
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-dev/plumbline/pkg/specguard"
 	"github.com/plumbline-dev/plumbline/test/harness/golden"
 )
 
@@ -75,5 +81,50 @@ func TestBlame_NamesTheRunThatAuthorized(t *testing.T) {
 	structured := clitest.Cluster{Objects: []client.Object{b}}.Run(t, verbs, "", "blame", "deployment/web", "-o", "json")
 	if !strings.Contains(structured.Stdout, `"workName": "pay-7-4"`) {
 		t.Errorf("JSON lacks the run:\n%s", structured.Stdout)
+	}
+}
+
+// A change that an exception excuses shows the ticket, the author and the end of the exception.
+func TestBlame_ShowsTheTicketOfAnException(t *testing.T) {
+	masks := func(b *v1alpha1.Baseline) {
+		for _, name := range []string{"hotfix", "hotfix", "old"} {
+			b.Status.Masks = append(b.Status.Masks, v1alpha1.Mask{Path: "/spec/replicas", Rule: specguard.ExceptionRule(name), Actor: v1alpha1.Actor{User: "bob"}})
+		}
+		b.Status.Masks = append(b.Status.Masks, v1alpha1.Mask{Path: "/spec/paused", Rule: "spec.expectedWriters[0]", Actor: v1alpha1.Actor{User: "hpa"}})
+	}
+	hotfix := &v1alpha1.SpecGuardException{
+		ObjectMeta: metav1.ObjectMeta{Namespace: clitest.BaselineOf("web").GetNamespace(), Name: "hotfix"},
+		Spec:       v1alpha1.SpecGuardExceptionSpec{Ticket: "INC-7", Reason: "two\nlines", RequestedBy: "ada", EndTime: metav1.Date(2026, 12, 24, 18, 0, 0, 0, time.UTC)},
+	}
+	cluster := clitest.Cluster{Objects: []client.Object{clitest.BaselineOf("web", masks), hotfix}}
+	got := cluster.Run(t, verbs, "", "blame", "deployment/web")
+	for _, want := range []string{"Exception hotfix: ticket INC-7, by ada, until 2026-12-24T18:00:00Z: \"two\\nlines\"\n", "Exception old: it is gone\n"} {
+		if strings.Count(got.Stdout, want) != 1 {
+			t.Errorf("%q does not stand there once:\n%s%s", want, got.Stdout, got.Stderr)
+		}
+	}
+	if strings.Count(got.Stdout, "Exception ") != 2 {
+		t.Errorf("a rule of the guard is no exception:\n%s", got.Stdout)
+	}
+	structured := cluster.Run(t, verbs, "", "blame", "deployment/web", "-o", "json")
+	if !strings.Contains(structured.Stdout, `"ticket": "INC-7"`) {
+		t.Errorf("JSON lacks the ticket:\n%s", structured.Stdout)
+	}
+}
+
+// A user that may not read exceptions still sees the changes.
+func TestBlame_WithoutTheRightToReadExceptions(t *testing.T) {
+	b := clitest.BaselineOf("web", func(b *v1alpha1.Baseline) {
+		b.Status.Masks = []v1alpha1.Mask{{Path: "/spec/replicas", Rule: specguard.ExceptionRule("hotfix"), Actor: v1alpha1.Actor{User: "bob"}}}
+	})
+	cluster := clitest.Cluster{Objects: []client.Object{b}, Hooks: interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+		if _, is := o.(*v1alpha1.SpecGuardException); is {
+			return apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("specguardexceptions").GroupResource(), key.Name, errors.New("no right"))
+		}
+		return c.Get(ctx, key, o, opts...)
+	}}}
+	got := cluster.Run(t, verbs, "", "blame", "deployment/web")
+	if got.Code != 0 || !strings.Contains(got.Stdout, "Exception hotfix: you may not get specguardexceptions in namespace "+b.GetNamespace()) {
+		t.Errorf("exit %d:\n%s%s", got.Code, got.Stdout, got.Stderr)
 	}
 }

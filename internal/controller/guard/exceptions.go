@@ -16,6 +16,13 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
+// The states of an exception, which are the reasons of its condition Ready.
+const (
+	exceptionActive  = "Active"
+	exceptionEnded   = "Ended"
+	exceptionInvalid = "Invalid"
+)
+
 // writeExceptions writes the status of each SpecGuardException that changed, and counts again when
 // the next one ends.
 func (c *Status) writeExceptions(ctx context.Context, snapshot *guards.Snapshot, objects map[types.NamespacedName]int32, written *round) error {
@@ -24,7 +31,7 @@ func (c *Status) writeExceptions(ctx context.Context, snapshot *guards.Snapshot,
 		return err
 	}
 	var failed []error
-	now := c.Clock.Now()
+	now, states := c.Clock.Now(), map[string]int{}
 	for i := range list {
 		e := &list[i]
 		name := types.NamespacedName{Namespace: e.Namespace, Name: e.Name}
@@ -32,7 +39,10 @@ func (c *Status) writeExceptions(ctx context.Context, snapshot *guards.Snapshot,
 			written.again = min(written.again, left)
 		}
 		next := e.DeepCopy()
-		fillException(next, snapshot.ExceptionProblems[name], objects[name], now)
+		problem := snapshot.ExceptionProblems[name]
+		state := stateOfException(e, problem, now)
+		states[state]++
+		fillException(next, state, problem, objects[name], now)
 		if equality.Semantic.DeepEqual(e.Status, next.Status) {
 			continue
 		}
@@ -40,20 +50,32 @@ func (c *Status) writeExceptions(ctx context.Context, snapshot *guards.Snapshot,
 			failed = append(failed, fmt.Errorf("writing the status of exception %s: %w", name, err))
 		}
 	}
+	c.ExceptionMetrics.set(states)
 	return errors.Join(failed...)
 }
 
+// stateOfException returns the state of an exception. One that has ended excuses no change, whether it was valid or not.
+func stateOfException(e *v1alpha1.SpecGuardException, problem error, now time.Time) string {
+	switch {
+	case !e.Spec.EndTime.After(now):
+		return exceptionEnded
+	case problem != nil:
+		return exceptionInvalid
+	}
+	return exceptionActive
+}
+
 // fillException computes the status of an exception.
-func fillException(e *v1alpha1.SpecGuardException, problem error, objects int32, now time.Time) {
+func fillException(e *v1alpha1.SpecGuardException, state string, problem error, objects int32, now time.Time) {
 	e.Status.ObservedGeneration, e.Status.Objects = e.Generation, objects
 	conditions := condition.Set{Conditions: &e.Status.Conditions, Generation: e.Generation, Now: now}
 	end := e.Spec.EndTime.UTC().Format(time.RFC3339)
-	switch {
-	case !e.Spec.EndTime.After(now):
-		conditions.NotReady("Ended", "the exception ended at "+end)
-	case problem != nil:
-		conditions.Stalled("Invalid", problem.Error())
+	switch state {
+	case exceptionEnded:
+		conditions.NotReady(state, "the exception ended at "+end)
+	case exceptionInvalid:
+		conditions.Stalled(state, problem.Error())
 	default:
-		conditions.Ready("Active", "the exception ends at "+end)
+		conditions.Ready(state, "the exception ends at "+end)
 	}
 }

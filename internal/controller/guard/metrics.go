@@ -86,3 +86,30 @@ func (m *MassDriftMetrics) set(f frozenScopes) {
 	m.frozen.WithLabelValues("Cause").Set(float64(f.causes))
 	m.frozen.WithLabelValues("Everything").Set(float64(f.everything))
 }
+
+// ExceptionMetrics are the figures of SpecGuardExceptions. A nil one counts nothing.
+type ExceptionMetrics struct {
+	exceptions *prometheus.GaugeVec
+}
+
+// NewExceptionMetrics registers plumbline_exceptions. Its label names neither exceptions nor
+// namespaces, because tenants make both.
+func NewExceptionMetrics(registry prometheus.Registerer) (*ExceptionMetrics, error) {
+	m := &ExceptionMetrics{exceptions: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "plumbline_exceptions",
+		Help: "SpecGuardExceptions by state: Active, Ended, Invalid.",
+	}, []string{"state"})}
+	if err := registry.Register(m.exceptions); err != nil {
+		return nil, fmt.Errorf("registering the figures of exceptions: %w", err)
+	}
+	return m, nil
+}
+
+func (m *ExceptionMetrics) set(count map[string]int) {
+	if m == nil {
+		return
+	}
+	for _, state := range []string{exceptionActive, exceptionEnded, exceptionInvalid} {
+		m.exceptions.WithLabelValues(state).Set(float64(count[state]))
+	}
+}

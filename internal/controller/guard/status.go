@@ -67,6 +67,8 @@ type Status struct {
 	// Recorder tells on the guard which mass drift began, and that all ended.
 	Recorder events.EventRecorder
 	Metrics  *MassDriftMetrics
+	// ExceptionMetrics count SpecGuardExceptions; may be nil.
+	ExceptionMetrics *ExceptionMetrics
 
 	lags lag.Times
 

@@ -44,7 +44,7 @@ func (w *world) untilException(e *v1alpha1.SpecGuardException, reason string, ob
 
 func TestAnExceptionExcusesAChangeAndEndsByItself(t *testing.T) {
 	w := newWorld(t)
-	start(t)
+	p := start(t)
 	w.UnderGuard()
 	w.Deploy(ci, "web")
 	w.Deploy(ci, "cart")
@@ -63,6 +63,13 @@ func TestAnExceptionExcusesAChangeAndEndsByItself(t *testing.T) {
 	w.Must(w.As("olga").Update(w.Ctx(), e))
 	w.UntilIs("web", "Drifted: Changed "+imagePath+" by mallory (Untrusted, WriterStamp)")
 	w.untilException(e, "Ended", 0)
+	w.Eventually("the metric counts an exception that has ended", func() error {
+		all, err := p.figures()
+		if n := all["plumbline_exceptions{state=Ended}"]; err == nil && n < 1 {
+			err = fmt.Errorf("it counts %v", n)
+		}
+		return err
+	})
 }
 
 func TestATenantsExceptionDoesNotWidenTheGuardOfThePlatform(t *testing.T) {
