@@ -67,8 +67,7 @@ func (s *step) deleter(o *Absent) (v1alpha1.Actor, bool) {
 	}
 	w := s.recordWriter(records, nil)
 	class, _ := s.in.Rules.ClassifyAt(w.id, canon.Path{})
-	collected := class == v1alpha1.ActorSystem && (w.id.User == userGarbageCollector || w.id.User == userNamespaceController)
-	return actorOf(w, class), class == v1alpha1.ActorTrusted || collected
+	return actorOf(w, class), class == v1alpha1.ActorTrusted || s.collects(w.id.User)
 }
 
 // deleteRecords are the believed records of the deletion; those that name the
@@ -79,7 +78,7 @@ func (s *step) deleteRecords(o *Absent) []int {
 	var all, exact []int
 	for i := range s.in.Records {
 		r := &s.in.Records[i]
-		if r.UID != s.st.Observed.UID || r.Operation != OperationDelete || s.in.Rules.AuthenticatedDeletes() && !r.Authenticated {
+		if r.UID != s.st.Observed.UID || r.Operation != OperationDelete || s.in.Rules.AuthenticatedDeletes() && !r.Authenticated || s.endsPod(r) {
 			continue
 		}
 		all = append(all, i)

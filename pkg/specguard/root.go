@@ -46,3 +46,25 @@ func IsRoot(op Operation, object canon.GVK, oldOwners, newOwners []metav1.OwnerR
 	}
 	return true
 }
+
+const controllerPrefix = "system:serviceaccount:kube-system:"
+
+// builtInControllers are the users that make the objects of [builtInOwners]: the controllers of
+// kube-controller-manager, by the service account of each, or all by one user.
+var builtInControllers = map[string]struct{}{
+	"system:kube-controller-manager":            {},
+	controllerPrefix + "deployment-controller":  {},
+	controllerPrefix + "replicaset-controller":  {},
+	controllerPrefix + "replication-controller": {},
+	controllerPrefix + "statefulset-controller": {},
+	controllerPrefix + "daemon-set-controller":  {},
+	controllerPrefix + "job-controller":         {},
+	controllerPrefix + "cronjob-controller":     {},
+}
+
+// IsBuiltInController tells whether a user makes objects for an owner of their own kind. An object that another user
+// made belongs to no controller, whatever owner it names: each user may write an ownerReference.
+func IsBuiltInController(user string) bool {
+	_, is := builtInControllers[user]
+	return is
+}

@@ -22,14 +22,6 @@ const (
 	maxManagerBytes = 256
 )
 
-// The accounts of Kubernetes that remove objects on behalf of nobody. The list
-// is closed: every other account of kube-system, an autoscaler for example, has
-// to be named in a guard.
-const (
-	userGarbageCollector    = "system:serviceaccount:kube-system:generic-garbage-collector"
-	userNamespaceController = "system:serviceaccount:kube-system:namespace-controller"
-)
-
 // writers is v1alpha1.Writers made ready for look-up.
 type writers struct {
 	users      map[string]struct{} // service accounts by their user names included

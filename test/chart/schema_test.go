@@ -41,7 +41,6 @@ func TestRefusedValues(t *testing.T) {
 		"a number as text":                       {`webhook.replicas="2"`, "/webhook/replicas"},
 		"fewer than no replicas":                 {`webhook.replicas=-1`, "/webhook/replicas"},
 		"Secrets guarded":                        {`guard.resources=[{"group":"","version":"v1","resource":"secrets"}]`, "/guard/resources/0"},
-		"Pods guarded as a whole":                {`guard.resources=[{"group":"","version":"v1","resource":"pods"}]`, "/guard/resources/0"},
 		"Nodes guarded":                          {`guard.resources=[{"group":"","version":"v1","resource":"nodes"}]`, "/guard/resources/0"},
 		"Leases guarded":                         {`guard.resources=[{"group":"coordination.k8s.io","version":"v1","resource":"leases"}]`, "/guard/resources/0"},
 		"our own kinds guarded":                  {`guard.resources=[{"group":"plumbline.dev","version":"v1alpha1","resource":"baselines"}]`, "/guard/resources/0"},

@@ -13,7 +13,6 @@ import (
 
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/pkg/specguard"
-	"github.com/plumbline-dev/plumbline/pkg/specguard/canon"
 )
 
 // decision is what the rules say about everything that happened to one object,
@@ -60,7 +59,11 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) (*decision, error) 
 	}
 	records := r.Records.of(s.uids(looks)...)
 	for i, look := range looks {
-		if !s.concerns(d, look) {
+		concerns, err := r.concerns(ctx, s, d, look)
+		if err != nil {
+			return nil, err
+		}
+		if !concerns {
 			d.settled += look.settles
 			continue
 		}
@@ -76,7 +79,6 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) (*decision, error) 
 			// What is accepted is what is there now, not what was there for a moment.
 			in.Accept = s.baseline.Spec.Accept
 		}
-		var err error
 		if in.Stamps, err = r.stamps(ctx, s, in, i == len(looks)-1, look); err != nil {
 			return nil, err
 		}
@@ -130,19 +132,6 @@ func (s *subject) uids(looks []observed) []string {
 		}
 	}
 	return uids
-}
-
-// concerns says whether an observation is about something that has, or is to
-// have, a Baseline: not an object that was never there, and not one that belongs
-// to a controller's object, which is judged where it comes from.
-func (s *subject) concerns(d *decision, look observed) bool {
-	if d.state.Drift != "" || s.baseline != nil {
-		return true
-	}
-	if look.object == nil {
-		return false
-	}
-	return specguard.IsRoot(specguard.OperationCreate, canon.GVK(s.key.GroupVersionKind), nil, look.object.OwnerReferences)
 }
 
 // step runs the rules once, with the authorized bodies that they need. pending are the

@@ -87,7 +87,7 @@ func TestClusterSpecGuardsOverEveryKindGuardWhatCanBeGuarded(t *testing.T) {
 		}
 		return nil
 	})
-	readable := []string{"Deployment", "ReplicaSet", "ControllerRevision", "Job", "ConfigMap", "RoleBinding", "HorizontalPodAutoscaler"}
+	readable := []string{"Deployment", "ReplicaSet", "ControllerRevision", "Job", "Pod", "ConfigMap", "RoleBinding", "HorizontalPodAutoscaler"}
 	told := 0
 	for _, g := range guards {
 		w.Eventually("each kind that cannot be read is told", func() error {

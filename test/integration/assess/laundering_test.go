@@ -58,6 +58,12 @@ var ownables = []ownable{
 		[2]string{`{"revision":2}`, `{"revision":3}`},
 		`{"apiVersion":"apps/v1","kind":"StatefulSet","spec":{"replicas":0,"serviceName":"web","selector":{"matchLabels":{"app":"web"}},"template":` + fmt.Sprintf(podTemplate, "Always") + `}}`,
 	},
+	{
+		"v1", "Pod", "pods",
+		fmt.Sprintf(podTemplate, "Always"),
+		[2]string{`{"spec":{"activeDeadlineSeconds":3600}}`, `{"spec":{"activeDeadlineSeconds":60}}`},
+		`{"apiVersion":"apps/v1","kind":"ReplicaSet","spec":{"replicas":0,"selector":{"matchLabels":{"app":"web"}},"template":` + fmt.Sprintf(podTemplate, "Always") + `}}`,
+	},
 }
 
 // object makes an object from its body.

@@ -18,4 +18,28 @@ matchConditions:
       || object.metadata.?ownerReferences.orValue([]) != oldObject.metadata.?ownerReferences.orValue([])
       || {{ include "plumbline.annotations" . }}.exists(k,
       object.metadata.?annotations[?k] != oldObject.metadata.?annotations[?k])
+  {{- if include "plumbline.registersPods" . }}
+  # A controller's pods come and go with each rollout, and have no Baseline.
+  - name: not-a-controllers-pod
+    expression: >-
+      !(request.resource.group == "" && request.resource.resource == "pods" && request.?subResource.orValue("") == ""
+      && (request.operation == "DELETE" || request.userInfo.username in {{ concat (list "system:kube-controller-manager") .Values.policies.deny.controllerUsers | uniq | toJson }})
+      && {{ include "plumbline.ofController" "(oldObject == null ? object : oldObject)" | nindent 6 | trim }})
+  {{- end }}
+{{- end }}
+
+{{/* Whether guard.resources has the kind Pod. */}}
+{{- define "plumbline.registersPods" -}}
+{{- range include "plumbline.guardedKinds" . | fromJsonArray -}}
+{{- if and (eq .group "") (eq .resource "pods") -}}
+true
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* Whether a pod names a built-in controller as its owner. Argument: a CEL expression. */}}
+{{- define "plumbline.ofController" -}}
+(!{{ include "plumbline.deny.manyOwners" . }} && {{ . }}.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false)
+&& ({{ include "plumbline.deny.group" "o.apiVersion" }} + "/" + o.kind)
+in ["apps/ReplicaSet", "apps/StatefulSet", "apps/DaemonSet", "batch/Job", "/ReplicationController"]))
 {{- end }}
