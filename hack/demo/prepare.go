@@ -92,6 +92,7 @@ func install(ctx context.Context, n *narrator, admin clusterAccess, images image
 		"--set", "image.registry=" + images.registry, "--set", "image.tag=" + images.tag(),
 		"--set", "mesh.enabled=true", "--set", "gateway.enabled=true", "--set", "delivery.enabled=true",
 		"--set", "mesh.proxy.image.repository=" + images.registry + "/envoy", "--set", "mesh.proxy.image.tag=" + images.tag(),
+		"--set-json", `guard.resources=["Workloads",{"group":"","version":"v1","resource":"pods"}]`,
 		// Of the demo nothing need remain, and there may be no volumes; it reads its
 		// records through the executor.
 		"--set", "executor.enabled=true", "--set-json", `executor.evidence={"serve":true,"volume":{"mayBeLost":true,"source":{"emptyDir":{}}}}`,

@@ -42,6 +42,7 @@ func scenes() []scene {
 		{"an autoscaler scales", (*story).autoscale},
 		{"a rollout restart", (*story).restart},
 		{"a container is removed", (*story).removeContainer},
+		{"a pod that no controller made", (*story).runPod},
 		{"CI deploys a new version", (*story).deployNewVersion},
 		{"a change while Plumbline's webhook and Redis are gone", (*story).changeInTheDark},
 		{"what there is to look at", (*story).look},
@@ -263,9 +264,13 @@ func (s *story) awaitFinding(ctx context.Context, deployment, path, user string)
 }
 
 func (s *story) await(ctx context.Context, deployment, what string, holds func(*v1alpha1.Baseline) bool) error {
-	return harness.Eventually(ctx, fmt.Sprintf("baseline of %s: %s", deployment, what), patience, func(ctx context.Context) (bool, string) {
+	return s.awaitBaseline(ctx, baselineOf(deployment), what, holds)
+}
+
+func (s *story) awaitBaseline(ctx context.Context, name, what string, holds func(*v1alpha1.Baseline) bool) error {
+	return harness.Eventually(ctx, fmt.Sprintf("baseline %s: %s", name, what), patience, func(ctx context.Context) (bool, string) {
 		var b v1alpha1.Baseline
-		if err := s.admin.Read(ctx, &b, shopNamespace, baselineOf(deployment)); err != nil {
+		if err := s.admin.Read(ctx, &b, shopNamespace, name); err != nil {
 			return false, err.Error()
 		}
 		return holds(&b), fmt.Sprintf("state %s, findings %+v, masks %+v", b.Status.State, b.Status.Findings, b.Status.Masks)

@@ -95,6 +95,7 @@ metadata: {name: shop, namespace: SHOP}
 spec:
   resources:
   - {apiVersion: apps/v1, kind: Deployment}
+  - {apiVersion: v1, kind: Pod}
   mode: Warn
   trustedWriters:
     serviceAccounts: [{namespace: CI, name: deployer}]

@@ -172,6 +172,7 @@ func story(t *testing.T, s *somebody) string {
 		"An autoscaler scales: expected, not drift",
 		"A rollout restart: benign",
 		"A container is removed",
+		"A pod that no controller made",
 		"CI deploys a new version: authorized",
 		"A change while the webhook is scaled to 0 and Redis is gone",
 		"What there is to look at",
