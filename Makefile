@@ -332,8 +332,8 @@ bench-guard: $(CLUSTER_TOOL) ## What a tenant can cost: expressions by size, cal
 .PHONY: bench-guard-long
 bench-guard-long: $(CLUSTER_TOOL) ## Memory of the assessor with 400 padded objects, 10,000 and 50,000 objects; it needs 12 GiB.
 	$(INTEGRATION) PLUMBLINE_LONG=1 $(TEST_INTEGRATION) -v -run TestFourHundredPadded ./test/integration/assess
-	$(INTEGRATION) PLUMBLINE_BENCH_OBJECTS=10000 go test -tags integration -run '^$$' -bench ColdStart -benchtime 1x -timeout 40m ./test/integration/assess
-	$(INTEGRATION) PLUMBLINE_BENCH_OBJECTS=50000 PLUMBLINE_BENCH_MEMORY=850MiB go test -tags integration -run '^$$' -bench ColdStart -benchtime 1x -timeout 3h ./test/integration/assess
+	$(INTEGRATION) PLUMBLINE_BENCH_OBJECTS=10000 PLUMBLINE_BENCH_MEMORY=250MiB go test -tags integration -run '^$$' -bench ColdStart -benchtime 1x -timeout 40m ./test/integration/assess
+	$(INTEGRATION) PLUMBLINE_BENCH_OBJECTS=50000 PLUMBLINE_BENCH_MEMORY=820MiB go test -tags integration -run '^$$' -bench ColdStart -benchtime 1x -timeout 3h ./test/integration/assess
 
 .PHONY: bench-remediation
 bench-remediation: $(CLUSTER_TOOL) ## Planner, Redis scripts, and how long a drift takes to be found, planned and put back, with others queued.

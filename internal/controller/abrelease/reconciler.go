@@ -201,7 +201,7 @@ func later(err error) (reconcile.Result, error) {
 
 // readSpec reads the spec, and checks that the cluster can carry it out.
 func (r *Reconciler) readSpec(_ context.Context, s *subject) error {
-	s.facts = release.Facts{Before: release.StateOf(s.release), Now: s.now, Prepares: r.prepares(s, rollout.StateOf(&s.release.Status))}
+	s.facts = release.Facts{Before: release.StateOf(s.release), Floor: r.written.taken(s.release), Now: s.now, Prepares: r.prepares(s, rollout.StateOf(&s.release.Status))}
 	r.recall(s)
 	terms, err := release.TermsOf(s.release)
 	if err != nil {
@@ -281,7 +281,7 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) error {
 		return nil
 	}
 	// A split that proxies have is held as if the release had decided it.
-	floor, err := r.Sequences.Hold(ctx, service, s.release, max(before, s.facts.Ahead))
+	floor, err := r.Sequences.Hold(ctx, service, s.release, max(before, s.facts.Ahead, s.facts.Floor))
 	if full := (*release.FullError)(nil); errors.As(err, &full) && s.facts.Before == nil {
 		s.invalid, s.decision = full, release.Decision{}
 		return nil
@@ -289,7 +289,7 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) error {
 	if err != nil {
 		return err
 	}
-	s.facts.Floor = floor
+	s.facts.Floor = max(s.facts.Floor, floor)
 	s.decision = release.Decide(s.facts)
 	return nil
 }

@@ -161,6 +161,37 @@ func TestAStoreThatIsPutBackRightAfterADecisionGetsAHigherSequence(t *testing.T)
 	}
 }
 
+// The store was put back to sequence 1 while the spec asked for another split. The leader gave the sequences 2 and 3 a
+// second time, to other splits, and a proxy had 3 of before.
+func TestAStoreThatIsPutBackBetweenTwoWritesGetsNoSequenceTwice(t *testing.T) {
+	w := newWorld(t)
+	once := w.look()
+	split := func(canary int32) *v1alpha1.ABRelease {
+		r := w.look()
+		r.Generation++
+		r.Spec.TrafficSplit.Percentages = map[string]v1alpha1.Percentage{"stable": v1alpha1.Percent(100 - canary), "canary": v1alpha1.Percent(canary)}
+		if err := w.Client.Update(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		return w.look()
+	}
+	split(50)
+	r := split(100)
+	if is := r.Status.Effective.Sequence; is != 3 {
+		t.Fatalf("in force is %d", is)
+	}
+	r.Status = *once.Status.DeepCopy()
+	if err := w.Client.Status().Update(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if is := w.look().Status.Effective.Sequence; is != 4 {
+		t.Errorf("in force is %d, want 4: proxies have had 2 and 3 with other splits", is)
+	}
+	if is := split(0).Status.Effective.Sequence; is != 5 {
+		t.Errorf("in force is %d, want 5", is)
+	}
+}
+
 func TestAProxyWithAnotherSplitIsNamedAndContradicts(t *testing.T) {
 	w := newWorld(t)
 	w.look()

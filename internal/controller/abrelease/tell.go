@@ -84,6 +84,7 @@ type stored struct {
 	at       time.Time
 	uid      types.UID
 	sequence uint64 // the highest in force
+	taken    uint64 // the highest that a decision took, also for a prepared rollback
 }
 
 func (m *memory) note(release *v1alpha1.ABRelease, now time.Time) {
@@ -92,9 +93,11 @@ func (m *memory) note(release *v1alpha1.ABRelease, now time.Time) {
 	if m.stored == nil {
 		m.stored = map[types.NamespacedName]stored{}
 	}
-	is := stored{at: now, uid: release.UID, sequence: m.highest(release)}
+	is := m.of(release)
+	is.at, is.uid = now, release.UID
 	if in := release.Status.Effective; in != nil {
-		is.sequence = max(is.sequence, uint64(in.Sequence)) //nolint:gosec // the schema has it above zero
+		is.sequence = max(is.sequence, uint64(in.Sequence))                        //nolint:gosec // the schema has it above zero
+		is.taken = max(is.taken, is.sequence, uint64(max(in.PreparedSequence, 0))) //nolint:gosec // it is not negative
 	}
 	m.stored[client.ObjectKeyFromObject(release)] = is
 }
@@ -109,14 +112,23 @@ func (m *memory) age(name types.NamespacedName, now time.Time) time.Duration {
 func (m *memory) sequence(release *v1alpha1.ABRelease) uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.highest(release)
+	return m.of(release).sequence
 }
 
-func (m *memory) highest(release *v1alpha1.ABRelease) uint64 {
+// taken returns the highest sequence that this process stored of a release, prepared rollbacks included; 0 if it stored
+// none. A store that was put back has lost it, and proxies have not.
+func (m *memory) taken(release *v1alpha1.ABRelease) uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.of(release).taken
+}
+
+// of returns what is known of this very release, and not of one of its name that was deleted.
+func (m *memory) of(release *v1alpha1.ABRelease) stored {
 	if is := m.stored[client.ObjectKeyFromObject(release)]; is.uid == release.UID {
-		return is.sequence
+		return is
 	}
-	return 0 // a release of that name was deleted
+	return stored{}
 }
 
 func (m *memory) forget(name types.NamespacedName) {

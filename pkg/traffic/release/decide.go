@@ -24,7 +24,8 @@ type Facts struct {
 	LabeledSince time.Time
 	// Refused says that proxies leave the Service alone, although it is to be divided.
 	Refused bool
-	// Floor is the last sequence of the Service before this release.
+	// Floor is what the next sequence is above: the last one of the Service before this release, or one that the store
+	// has lost.
 	Floor uint64
 	// Ahead is the highest sequence that proxies have, if it is not below the one in force: the
 	// store was put back, and no proxy goes back. 0 if none is.
