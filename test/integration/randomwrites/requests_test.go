@@ -83,11 +83,16 @@ func (g *game) status(w *twin, author string) {
 	g.Must(err)
 	g.note("%s writes %s %s through /status, a forged stamp: %t", author, w.Kind, w.name, forged)
 	err = g.As(author).SubResource("status").Patch(g.Ctx(), u, client.RawPatch(types.MergePatchType, raw))
-	if refused := forged && stamp != guarded.CI; refused != apierrors.IsForbidden(err) || !refused && err != nil {
+	// The API server drops the metadata of such a write to a custom kind, before policies look at it.
+	if refused := forged && stamp != guarded.CI && w.Group != customGroup; refused != apierrors.IsForbidden(err) || !refused && err != nil {
 		g.t.Fatalf("%s %s through /status: %v, want a refusal: %t", w.Kind, w.name, err, refused)
 	}
-	if after := valuesOf(w.kind, g.read(w).Object); !maps.Equal(after, w.live) {
+	now := g.read(w)
+	if after := valuesOf(w.kind, now.Object); !maps.Equal(after, w.live) {
 		g.t.Fatalf("%s %s through /status: got %v of %v", w.Kind, w.name, after, w.live)
+	}
+	if is := now.GetAnnotations()[v1alpha1.AnnotationWriter]; is != stamp {
+		g.t.Fatalf("%s %s through /status: the stamp is %q, and was %q", w.Kind, w.name, is, stamp)
 	}
 }
 
