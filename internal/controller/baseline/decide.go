@@ -70,19 +70,8 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) (*decision, error) 
 		if err := r.fillBefore(ctx, s, &d.state, &look); err != nil {
 			return nil, err
 		}
-		in := specguard.Input{
-			State: d.state, Observation: look.observation, Rules: s.rules,
-			Records: records.records, RecordsHealthy: records.healthy,
-			EncodedSize: encodedSize, Now: s.now, Config: r.Config.Rules, Scale: r.findScale(s, d, look),
-		}
-		if i == len(looks)-1 && s.baseline != nil {
-			// What is accepted is what is there now, not what was there for a moment.
-			in.Accept = s.baseline.Spec.Accept
-		}
-		if in.Stamps, err = r.stamps(ctx, s, in, i == len(looks)-1, look); err != nil {
-			return nil, err
-		}
-		if in.Released, err = r.readLeft(ctx, s, &d.state, look); err != nil {
+		in, err := r.inputOf(ctx, s, d, look, i == len(looks)-1, records)
+		if err != nil {
 			return nil, err
 		}
 		result, err := r.step(ctx, s, in, d.revisions)
@@ -105,6 +94,24 @@ func (r *Reconciler) decide(ctx context.Context, s *subject) (*decision, error) 
 		d.remove = true
 	}
 	return d, nil
+}
+
+// inputOf gathers what an observation is judged by. newest: no later version of the object was seen.
+func (r *Reconciler) inputOf(ctx context.Context, s *subject, d *decision, look observed, newest bool, records joinable) (in specguard.Input, err error) {
+	in = specguard.Input{
+		State: d.state, Observation: look.observation, Rules: s.rules,
+		Records: records.records, RecordsHealthy: records.healthy,
+		EncodedSize: encodedSize, Now: s.now, Config: r.Config.Rules, Scale: r.findScale(s, d, look),
+	}
+	if newest && s.baseline != nil {
+		// What is accepted is what is there now, not what was there for a moment.
+		in.Accept = s.baseline.Spec.Accept
+	}
+	if in.Stamps, err = r.stamps(ctx, s, in, newest, look); err != nil {
+		return in, err
+	}
+	in.Released, err = r.readLeft(ctx, s, &d.state, look)
+	return in, err
 }
 
 func (s *subject) observations() ([]observed, error) {

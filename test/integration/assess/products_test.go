@@ -126,11 +126,11 @@ func TestAPodThatNoControllerMadeIsUnexpected(t *testing.T) {
 	w.Must(w.As(mallory).Patch(w.Ctx(), &made, client.RawPatch(types.StrategicMergePatchType, []byte(`{"spec":{"containers":[{"name":"app","image":"registry.example/miner:1"}]}}`))))
 
 	want := map[string]string{
-		"deployments.apps.web": "InSync",
-		"jobs.batch.migrate":   "InSync",
-		"jobs.batch.by-hand":   "Drifted: Added object by mallory (Untrusted, WriterStamp)",
-		"pods.core.miner":           "Drifted: Added object by mallory (Untrusted, WriterStamp)",
-		"pods.core." + made.Name:    "Drifted: Added object by mallory (Unknown, WriterStamp)",
+		"deployments.apps.web":   "InSync",
+		"jobs.batch.migrate":     "InSync",
+		"jobs.batch.by-hand":     "Drifted: Added object by mallory (Untrusted, WriterStamp)",
+		"pods.core.miner":        "Drifted: Added object by mallory (Untrusted, WriterStamp)",
+		"pods.core." + made.Name: "Drifted: Added object by mallory (Unknown, WriterStamp)",
 	}
 	exactly := func() error {
 		if diff := cmp.Diff(want, w.baselines()); diff != "" {
