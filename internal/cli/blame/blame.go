@@ -3,6 +3,7 @@
 package blame
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -128,6 +129,9 @@ var columns = []invocation.Column{
 	{Name: "Path", Wide: true}, {Name: "Drift", Wide: true}, {Name: "Touches", Wide: true}, {Name: "Class", Wide: true}, {Name: "Known-By", Wide: true}, {Name: "Field-Manager", Wide: true},
 }
 
+// exists stands for the object itself where a field has a value.
+const exists = "exists"
+
 // formatRow gives the cells of a finding.
 func (a *app) formatRow(f *v1alpha1.Finding, wide bool) []any {
 	before, after, who := "<none>", "<none>", wording.NameWriter(f.Actor.User)
@@ -136,6 +140,9 @@ func (a *app) formatRow(f *v1alpha1.Finding, wide bool) []any {
 	}
 	if f.Operation != v1alpha1.OperationRemoved {
 		after = wording.FormatValue(f.After, wording.ValueWidth, wide)
+	}
+	if f.Path == "" { // a finding about the object as a whole has no values
+		before, after = cmp.Or(before, exists), cmp.Or(after, exists)
 	}
 	if wide {
 		who = wording.NameActor(f.Actor.User)

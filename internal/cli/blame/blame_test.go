@@ -57,10 +57,14 @@ func TestBlame_Golden(t *testing.T) {
 		"blamewide": {"blame", "deployment", "fought", "-o", "wide"},
 		"blamejson": {"blame", "deployment/web", "-o", "json"},
 		"blamenew":  {"blame", "deployment/new"},
+		"blamepod":  {"blame", "deployment/pod"},
 	}
 	for name, args := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := clitest.Cluster{Objects: clitest.Fleet()}.Run(t, verbs, "", args...)
+			unexpected := clitest.Found("", "", "", "bob", time.Minute)
+			unexpected.Operation = v1alpha1.OperationAdded
+			made := clitest.BaselineOf("pod", clitest.Drifted(unexpected), func(b *v1alpha1.Baseline) { b.Spec.Authorized = nil })
+			got := clitest.Cluster{Objects: append(clitest.Fleet(), made)}.Run(t, verbs, "", args...)
 			if got.Code != 0 || got.Stderr != "" {
 				t.Errorf("%q gave %d, %s", args, got.Code, got.Stderr)
 			}
