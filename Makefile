@@ -326,6 +326,7 @@ BENCH_ROUNDS ?= 60
 bench-guard: $(CLUSTER_TOOL) ## What a tenant can cost: expressions by size, calls to discovery, detection beside edits, writes of Baselines (25 minutes).
 	$(INTEGRATION) go test -tags integration -run '^$$' -bench 'WebhookConditions|Policies|Deny' -benchtime 5x -timeout 50m ./test/integration/policies
 	$(INTEGRATION) go test -tags integration -run '^$$' -bench DiscoveryCalls -benchtime 1x -timeout 15m ./test/integration/attacks
+	$(INTEGRATION) PLUMBLINE_BENCH_OBJECTS=5000 go test -tags integration -run '^$$' -bench PodsThatComeAndGo -benchtime 1x -timeout 15m ./test/integration/assess
 	$(INTEGRATION) go test -tags integration -run '^$$' -bench BaselineWrites -benchtime 1x -timeout 15m -v ./test/integration/assess
 	$(INTEGRATION) go test -tags integration -run '^$$' -bench BesideATenant -benchtime 50x -timeout 15m -v ./test/integration/assess
 
