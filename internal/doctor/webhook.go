@@ -33,6 +33,7 @@ const (
 	hashWebhook      = "spec-hash.plumbline.dev"
 	verdictWebhook   = "verdict.plumbline.dev"
 	conditionName    = "watched-content-changed"
+	podConditionName = "not-a-controllers-pod"
 	maxTimeout       = 5
 	ourWebhooksCount = 2
 )
@@ -88,13 +89,13 @@ func checkRegistration(s *Snapshot) []Finding {
 				Message: fmt.Sprintf("the webhook %s is not registered: the API server does not call it", name), Fix: reinstallFix})
 			continue
 		}
-		out = append(out, registrationOf(&s.Webhooks.Value[i], s.Namespace)...)
+		out = append(out, s.registrationOf(&s.Webhooks.Value[i])...)
 	}
 	return append(out, differingConditions(s)...)
 }
 
 // registrationOf compares one webhook with what the chart registers.
-func registrationOf(w *Webhook, namespace string) []Finding {
+func (s *Snapshot) registrationOf(w *Webhook) []Finding {
 	var out []Finding
 	say := func(severity Severity, format string, args ...any) {
 		out = append(out, Finding{Severity: severity, Object: w.object(), Message: w.Name + ": " + fmt.Sprintf(format, args...), Fix: reinstallFix})
@@ -117,11 +118,22 @@ func registrationOf(w *Webhook, namespace string) []Finding {
 	if !isEmptySelector(w.ObjectSelector) {
 		say(Critical, "it has an objectSelector: a user that edits the labels of an object takes it out of sight")
 	}
-	if len(w.Conditions) != 1 || w.Conditions[0].Name != conditionName {
-		say(Critical, "its matchConditions are %s and not %s alone: writes may be kept from it", named(conditionNames(w)), conditionName)
+	if want := s.wantedConditions(); !slices.Equal(conditionNames(w), want) {
+		say(Critical, "its matchConditions are %s and not %s alone: writes may be kept from it", named(conditionNames(w)), named(want))
 	}
-	out = append(out, selectorOf(w, namespace)...)
-	return append(out, serviceOf(w, namespace)...)
+	out = append(out, selectorOf(w, s.Namespace)...)
+	return append(out, serviceOf(w, s.Namespace)...)
+}
+
+// pods is the resource of which Plumbline's webhooks leave out what controllers make.
+var pods = target{"", "pods"}
+
+// wantedConditions names the matchConditions that the chart gives both webhooks.
+func (s *Snapshot) wantedConditions() []string {
+	if slices.Contains(s.registered(), pods) {
+		return []string{conditionName, podConditionName}
+	}
+	return []string{conditionName}
 }
 
 func conditionNames(w *Webhook) []string {
@@ -210,10 +222,7 @@ func serviceOf(w *Webhook, namespace string) []Finding {
 // expression should be is not compared: it belongs to the version of the chart.
 func differingConditions(s *Snapshot) []Finding {
 	ours := s.ours()
-	if len(ours) < ourWebhooksCount || len(ours[0].Conditions) != 1 || len(ours[1].Conditions) != 1 {
-		return nil
-	}
-	if ours[0].Conditions[0].Expression == ours[1].Conditions[0].Expression {
+	if len(ours) < ourWebhooksCount || len(ours[0].Conditions) != len(ours[1].Conditions) || slices.Equal(ours[0].Conditions, ours[1].Conditions) {
 		return nil
 	}
 	return []Finding{{Severity: Critical, Object: ours[1].object(), Fix: reinstallFix,
@@ -244,7 +253,7 @@ func checkRules(s *Snapshot) []Finding {
 	}
 	var out []Finding
 	for _, w := range s.ours() {
-		if missing := missingRules(s.registered(), s.operationsOf(w), w.Rules); len(missing) > 0 {
+		if missing := s.missingRules(w); len(missing) > 0 {
 			out = append(out, Finding{Severity: Critical, Object: w.object(), Fix: reinstallFix,
 				Message: fmt.Sprintf("%s: its rules lack %s, which other parts of Plumbline are registered for", w.Name, named(missing))})
 		}
@@ -258,26 +267,30 @@ func checkRules(s *Snapshot) []Finding {
 	return append(out, subresourceRules(s)...)
 }
 
-// operationsOf lists the operations that a webhook of Plumbline has to see. The webhook
-// that stamps judges updates, too, unless it stamps the writer.
-func (s *Snapshot) operationsOf(w *Webhook) []admissionv1.OperationType {
+// operationsOf lists the operations on a target that a webhook of Plumbline has to see. The webhook
+// that stamps judges updates, too, unless it stamps the writer. A pod has no stamp of a webhook where a
+// policy stamps the writer.
+func (s *Snapshot) operationsOf(w *Webhook, t target) []admissionv1.OperationType {
+	byWebhook := s.stampedByWebhook() == ReadValue
 	switch {
+	case w.Mutating && t == pods && !byWebhook:
+		return nil
 	case w.Mutating:
 		return []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
-	case s.stampedByWebhook() == ReadValue:
+	case byWebhook || t == pods:
 		return []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}
 	default:
 		return []admissionv1.OperationType{admissionv1.Create, admissionv1.Delete}
 	}
 }
 
-// missingRules names what of the targets no rule matches, with the operations.
-func missingRules(targets []target, operations []admissionv1.OperationType, rules []admissionv1.RuleWithOperations) []string {
+// missingRules names each registered target that a webhook of Plumbline has no rule for, with the operations.
+func (s *Snapshot) missingRules(w *Webhook) []string {
 	var missing []string
-	for _, t := range targets {
+	for _, t := range s.registered() {
 		var lacks []string
-		for _, operation := range operations {
-			if !t.request(operation).matchesAny(rules) {
+		for _, operation := range s.operationsOf(w, t) {
+			if !t.request(operation).matchesAny(w.Rules) {
 				lacks = append(lacks, string(operation))
 			}
 		}

@@ -63,12 +63,24 @@ once, in the version of its own entry. */}}
 {{ $kinds | toJson }}
 {{- end }}
 
-{{/* The guarded kinds themselves. Arguments: root, operations. */}}
+{{/* The guarded kinds themselves. Arguments: root, operations, and withoutPods to leave Pod out. */}}
 {{- define "plumbline.objectRules" -}}
 {{- $operations := .operations -}}
+{{- $withoutPods := .withoutPods -}}
 {{- range include "plumbline.guardedKinds" .root | fromJsonArray }}
+{{- if not (and $withoutPods (eq .group "") (eq .resource "pods")) }}
 {{ include "plumbline.rule" (dict "group" .group "version" .version "resource" .resource "operations" $operations) }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Whether guard.resources has the kind Pod. */}}
+{{- define "plumbline.registersPods" -}}
+{{- range include "plumbline.guardedKinds" . | fromJsonArray -}}
+{{- if and (eq .group "") (eq .resource "pods") -}}
+true
+{{- end -}}
+{{- end -}}
 {{- end }}
 
 {{/* The guarded kinds as the assessor's flag has them: group/version/resource. */}}

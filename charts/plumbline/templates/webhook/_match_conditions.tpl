@@ -28,15 +28,6 @@ matchConditions:
   {{- end }}
 {{- end }}
 
-{{/* Whether guard.resources has the kind Pod. */}}
-{{- define "plumbline.registersPods" -}}
-{{- range include "plumbline.guardedKinds" . | fromJsonArray -}}
-{{- if and (eq .group "") (eq .resource "pods") -}}
-true
-{{- end -}}
-{{- end -}}
-{{- end }}
-
 {{/* Whether a pod names a built-in controller as its owner. Argument: a CEL expression. */}}
 {{- define "plumbline.ofController" -}}
 (!{{ include "plumbline.deny.manyOwners" . }} && {{ . }}.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false)
