@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-dev/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-dev/plumbline/test/harness/apiserver"
 	"github.com/plumbline-dev/plumbline/test/harness/guarded"
+	"github.com/plumbline-dev/plumbline/test/harness/poll"
 )
 
 // overRuns has a guard select Deployments, and what runs without one.
@@ -70,7 +71,8 @@ func (w *world) job(name string) *batchv1.Job {
 // podsOf waits until there are so many pods with a prefix, and returns one of them.
 func (w *world) podsOf(prefix string, n int) (one corev1.Pod) {
 	w.t.Helper()
-	w.Eventually(fmt.Sprintf("the controllers make %d pods of %s", n, prefix), func() error {
+	// On a busy machine, kube-controller-manager alone takes half a minute to start.
+	poll.Until(w.t, 6*patience, fmt.Sprintf("the controllers make %d pods of %s", n, prefix), func() error {
 		var list corev1.PodList
 		if err := admin.List(w.Ctx(), &list, client.InNamespace(w.namespace)); err != nil {
 			return err

@@ -158,7 +158,7 @@ func TestAnObjectOfAControllerIsNotARoot(t *testing.T) {
 	})
 	d := w.Deploy(ci, "web")
 	w.UntilIs("web", "InSync")
-	w.Must(admin.Create(w.Ctx(), replicaSetOf(d)))
+	w.Must(w.As("system:serviceaccount:kube-system:deployment-controller").Create(w.Ctx(), replicaSetOf(d)))
 	w.Deploy(ci, "witness")
 	w.UntilIs("witness", "InSync")
 	var all v1alpha1.BaselineList

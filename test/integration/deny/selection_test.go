@@ -98,7 +98,6 @@ func TestTheClusterItselfIsNeverBlocked(t *testing.T) {
 	}
 	for _, other := range []client.Object{
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}},
-		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: s.namespace}, Spec: deployment("", "").Spec.Template.Spec},
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "service", Namespace: s.namespace}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
 	} {
 		wantAllowed(t, root.Create(t.Context(), other))
