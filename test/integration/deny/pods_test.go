@@ -86,6 +86,12 @@ func TestAPodByHandIsRefused(t *testing.T) {
 		t.Error("the pod of the controller is there still")
 	}
 	wantAllowed(t, node.Delete(t.Context(), mine.DeepCopy()))
+
+	// The TTL controller removes a Job of CI after its time, and no other Job controller and no user does.
+	mustDo(t, trusted.Create(t.Context(), job))
+	wantRefused(t, tina.Delete(t.Context(), job.DeepCopy()), "tina may not delete Job")
+	wantRefused(t, as(t, "system:serviceaccount:kube-system:cronjob-controller", "roots").Delete(t.Context(), job.DeepCopy()), "may not delete Job")
+	wantAllowed(t, as(t, "system:serviceaccount:kube-system:ttl-after-finished-controller", "roots").Delete(t.Context(), job.DeepCopy()))
 }
 
 // A guard that names no pods leaves pods alone, although the chart registers them.
